@@ -2,18 +2,19 @@
 /* overlap.c - overlapping runs of a series; see overlap.h
  *
  * The task          belongs to the overlap, which counts its users: the series until it is done, and each
- *                   run. The last user drops the task, so it is never dropped while a body runs, even if the
- *                   series was over long before. The overlap lives as long as the series, and each run has a
- *                   reference to that.
- * Cancelling        The series is cancelled like any other. Then runs that have not begun never do, and with
- *                   interrupt, a listener on the series interrupts the running ones. A run that joins checks
- *                   afterwards whether the series is done, so one of the two sees the other.
- * The end           When count or end leave no next time, the series is not put back, and its books stay open
- *                   until the last run has ended, which completes it. A failure takes it out of the timer
- *                   queue at once.
+ *                   run. The last user drops the task. So the task is never dropped while a body runs, even
+ *                   if the series ended long before. The overlap lives as long as the series, to which each
+ *                   run has a reference.
+ * Cancelling        The series is cancelled like any other. A listener on the series then cancels its runs:
+ *                   runs that have not begun never do, and with interrupt the running ones are interrupted. A
+ *                   run joins first and then checks whether the series is done, so either the listener finds
+ *                   the run, or the run sees that the series is done.
+ * The end           When count or end leave no next time, the series is not put back. Its books stay open
+ *                   until the last run has ended, which completes the series. A failure that ends the series
+ *                   removes it from the timer queue at once.
  * Invariants        I1 series->running is the number of runs that have not ended, and at most overlap_max.
- *                   I2 the series' entry is in the timer queue, or with a worker, or closing is set and the
- *                      last run ends it. */
+ *                   I2 the series' entry is in the timer queue, or with a worker, or `closing` is set and the
+ *                      last run ends the series. */
 #include "sched/overlap.h"
 
 #include <assert.h>
@@ -24,28 +25,34 @@
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
 
+/* The runs of a series, and their common task. */
 struct hora__overlap {
-    hora__atomic users;                 /* of the task; 0: it has been dropped */
-    hora_task task;                     /* immutable */
-    struct hora__listener listener;     /* on the series */
-    struct hora__list overlapping_runs; /* runs that have not ended; guarded by the timer queue's lock */
-    bool closing;                       /* there is no next time; guarded by the same lock */
+    hora__atomic users;             /* of `task`; 0: it has been dropped, and no run can be made any more */
+    hora_task task;                 /* as the caller scheduled it; immutable */
+    struct hora__listener listener; /* on the series: series_done */
+    /* Runs that have joined and not ended; guarded by the timer queue's lock, as `closing`. */
+    struct hora__list overlapping_runs;
+    bool closing; /* no planned time is left: the last run completes the series */
 };
 
+/* One run of a series, as a future. */
 struct overlapping_run {
     hora_future future;                /* first: they begin at the same address */
-    struct hora__scheduled *scheduled; /* the series, with a reference */
-    hora_ns planned;
-    struct hora__list link;      /* among the runs of the overlap; guarded by the timer queue's lock */
-    bool told;                   /* to stop; guarded by the same lock */
-    struct hora__ticket *ticket; /* in the same memory; takes over from the series. NULL: no admission */
+    struct hora__scheduled *scheduled; /* the series, with a reference; immutable */
+    hora_ns planned;                   /* the planned time of this run, without the offset; immutable */
+    struct hora__list link;            /* in overlapping_runs; guarded by the timer queue's lock */
+    bool told;                         /* series_done has cancelled it, or is about to; same lock */
+    /* In the same memory. The ticket of the series passes to it. NULL: no admission. Immutable. */
+    struct hora__ticket *ticket;
 };
 
+/* With admission: a run together with its ticket, in one block. */
 struct admitted_run {
     struct overlapping_run overlapping;
     struct hora__ticket ticket;
 };
 
+/* Returns the overlapping run that a future is the first part of. */
 static struct overlapping_run *overlapping_of(hora_future *future)
 {
     assert(future->kind == HORA__FUTURE_OVERLAPPING);
@@ -84,8 +91,9 @@ static void unlock(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&scheduled->queue->object.lock);
 }
 
-/* ---- beginning and end ---- */
+/* ---- making and destroying ---- */
 
+/* Stops to use the task: the `drop` of the series, also called for each run. The last user drops the task. */
 static void leave(void *arg)
 {
     struct hora__overlap *overlap = arg;
@@ -94,7 +102,7 @@ static void leave(void *arg)
         overlap->task.drop(overlap->task.arg);
 }
 
-/* Start to use the task. Returns false if it has been dropped. */
+/* Starts to use the task. Returns false if it has been dropped. */
 static bool enter(struct hora__overlap *overlap)
 {
     for (;;) {
@@ -106,7 +114,8 @@ static bool enter(struct hora__overlap *overlap)
     }
 }
 
-/* A run that has not been told to stop, with a reference; NULL: none. */
+/* Returns a run that series_done has not cancelled yet, with a reference, and marks it; NULL: none is left.
+ * One at a time, because the lock cannot be held while a run is cancelled. */
 static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
 {
     struct overlapping_run *found = NULL;
@@ -125,7 +134,8 @@ static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
     return found;
 }
 
-/* The series is done: tell its runs. If it reached its count or end, no run is left. */
+/* The listener on the series: cancels its runs, with interrupt if the series was cancelled so. A series that
+ * has reached its count or end has no run left. */
 static void series_done(hora_future *future, void *context)
 {
     assert(context != NULL);
@@ -141,6 +151,8 @@ static void series_done(hora_future *future, void *context)
     }
 }
 
+/* The body of each run: calls the body of the task. The task of the series has it, too, for a caller to which
+ * the series is handed back. */
 static int run_body(void *arg, void **ret_result)
 {
     assert(arg != NULL);
@@ -159,7 +171,9 @@ int hora__overlap_new(struct hora__scheduled *scheduled)
     overlap->task = scheduled->future.task;
     overlap->listener = (struct hora__listener){.done = series_done, .context = scheduled};
     scheduled->series->overlap = overlap;
-    scheduled->future.task.run = run_body; /* for a caller that it is handed back to */
+    /* The future of the series does not run. It has a body for a caller to which it is handed back, and its
+     * drop gives up the series' use of the task. */
+    scheduled->future.task.run = run_body;
     scheduled->future.task.arg = overlap;
     scheduled->future.task.drop = leave;
     hora__future_listen(&scheduled->future, &overlap->listener);
@@ -171,7 +185,7 @@ void hora__overlap_forget(struct hora__scheduled *scheduled)
     struct hora__overlap *overlap = scheduled->series != NULL ? scheduled->series->overlap : NULL;
     if (overlap == NULL)
         return;
-    scheduled->future.listeners = NULL; /* it was the only one */
+    scheduled->future.listeners = NULL; /* the overlap's listener was the only one */
     scheduled->future.task = overlap->task;
     scheduled->series->overlap = NULL;
     hora__free(overlap);
@@ -182,6 +196,8 @@ void hora__overlap_free(struct hora__overlap *overlap)
     hora__free(overlap);
 }
 
+/* Called when the last reference to a run is gone. The reference to the series is dropped last: the overlap,
+ * which is part of it, is used before. */
 static void destroy_overlapping(struct hora__object *object)
 {
     struct overlapping_run *overlapping = HORA__LIST_ENTRY(object, struct overlapping_run, future.object);
@@ -194,7 +210,8 @@ static void destroy_overlapping(struct hora__object *object)
     (void)hora_future_unref(&scheduled->future);
 }
 
-/* Make a run for a planned time, which has not joined yet; NULL: no memory, or the task has been dropped. */
+/* Makes a run for a planned time, which has not joined yet. Returns NULL if there is no memory, or if the
+ * task has been dropped. */
 static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled, hora_ns planned)
 {
     assert(scheduled->series->overlap != NULL);
@@ -229,10 +246,13 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
 
 /* ---- admitting ---- */
 
+/* The result of `join`. IS_SKIPPED: overlap_max runs are in progress, or no run could be made. IS_HELD: the
+ * series was paused or re-timed after the worker had decided. */
 enum joining { JOINS, IS_SKIPPED, IS_HELD };
 
-/* Join the runs of the series, if one more is allowed. IS_HELD: the series was paused or re-timed
- * meanwhile. */
+/* Lets a run, or NULL, join the runs of the series, if one more is allowed. If it joins, the run has begun,
+ * and the ticket of the series has passed to it. Otherwise the planned time is skipped, or the series has to
+ * wait. */
 static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled,
                          struct overlapping_run *overlapping, hora_ns planned)
 {
@@ -262,6 +282,7 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled,
     return joining;
 }
 
+/* Plans the next run. Returns whether there is none: the series has reached its count or its end. */
 static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     assert(scheduled->series->overlap != NULL);
@@ -272,8 +293,8 @@ static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
     return last || hora__series_next(pool, scheduled, 0) == HORA_NEVER;
 }
 
-/* No planned time is left: the run that ends last closes the series. Returns true if that is the caller,
- * since none runs. */
+/* If no run is in progress, the caller ends the series; else `closing` makes the last run do that. Both are
+ * decided under the lock under which runs leave. */
 bool hora__overlap_close(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series->overlap != NULL);
@@ -281,7 +302,7 @@ bool hora__overlap_close(struct hora__scheduled *scheduled)
     hora__wakes_init(&wakes);
     lock(scheduled);
     assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I2 */
-    if (hora__timer_queue_end_ticket(scheduled)) /* if it has not passed to a run */
+    if (hora__timer_queue_end_ticket(scheduled)) /* unless the ticket has passed to a run */
         hora__queue_serve(scheduled->queue, NULL, &wakes);
     scheduled->series->overlap->closing = true; /* I2 */
     bool nobody = hora__list_is_empty(&scheduled->series->overlap->overlapping_runs);
@@ -294,7 +315,7 @@ bool hora__overlap_close(struct hora__scheduled *scheduled)
     return nobody;
 }
 
-/* Put the series back, or close it. Returns whether the caller still has it, and closes its books. */
+/* Puts the series back, or closes it. Returns whether the caller still has it, and closes its books. */
 static bool series_goes(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     if (is_last(pool, scheduled))
@@ -306,20 +327,21 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
 {
     assert(scheduled->series->overlap != NULL);
     hora_ns planned = scheduled->planned;
-    struct overlapping_run *overlapping =
-        overlapping_new(scheduled, planned); /* without memory the time is skipped */
+    /* Without memory for a run, the planned time is skipped. */
+    struct overlapping_run *overlapping = overlapping_new(scheduled, planned);
     enum joining joining = join(pool, scheduled, overlapping, planned);
-    if (joining != JOINS) { /* the entry's own reference passes to the thread that closes its books */
+    if (joining != JOINS) { /* the reference of the entry passes to the thread that closes its books */
         if (overlapping != NULL)
             (void)hora_future_unref(&overlapping->future);
         bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &scheduled->future, false)
                                        : series_goes(pool, scheduled);
         return ours ? &scheduled->future : NULL;
     }
+    /* Checked after the run has joined: see "Cancelling" above. */
     if (hora_future_is_done(&scheduled->future) && !HORA__FAULT(OVERLAP_RUNS_AFTER_CANCEL))
         (void)hora_future_cancel(&overlapping->future, false);
     hora__pool_accept(pool);
-    hora__future_enqueued(&overlapping->future, &pool->owner, 0); /* its planned time counts */
+    hora__future_enqueued(&overlapping->future, &pool->owner, 0); /* metrics use its planned time */
     if (series_goes(pool, scheduled))
         hora__pool_entry_ended(pool, &scheduled->future);
     return &overlapping->future;
@@ -338,7 +360,8 @@ void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__
 
 /* ---- running ---- */
 
-/* A failure ends the series: it does not run any more. */
+/* A failed run ends the series: fails it, and removes its entry from the timer queue. If a worker has the
+ * entry, that worker finds the series done, and closes its books. */
 static void fail_series(hora_pool *pool, struct hora__scheduled *scheduled, int code)
 {
     assert(code != 0);
@@ -346,7 +369,8 @@ static void fail_series(hora_pool *pool, struct hora__scheduled *scheduled, int 
         hora__pool_entry_ended(pool, &scheduled->future);
 }
 
-/* Leave the runs of the series. Returns whether this was the last one, with no planned time left. */
+/* Removes a run from the runs of the series. Returns whether it was the last one, with no planned time left:
+ * then the caller completes the series. At most one caller gets true. */
 static bool part(struct overlapping_run *overlapping)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;
@@ -362,7 +386,8 @@ static bool part(struct overlapping_run *overlapping)
     return last;
 }
 
-/* The last run decides the outcome of the series, as without overlap. */
+/* The last run decides the outcome of the series, as without overlap: its code, and its result, which passes
+ * to the series. */
 static void complete_series(struct overlapping_run *overlapping, int code)
 {
     assert(overlapping != NULL);
@@ -377,7 +402,8 @@ static void complete_series(struct overlapping_run *overlapping, int code)
         scheduled->task.drop_result(result);
 }
 
-/* Close the books of a run that has ended with this code. A run that did not begin has not failed. */
+/* Closes a run that has ended with this code, and completes the series if the run was the last. A run that
+ * did not begin has not failed: its begin is undone. */
 static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlapping, bool began, int code)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;
@@ -389,7 +415,7 @@ static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlappin
     bool ends = began && !hora__series_survives(scheduled, code, &in_a_row);
     if (ends) {
         hora__series_tell(pool, scheduled, code, true, in_a_row); /* before the series is done */
-        fail_series(pool, scheduled, code); /* before others can take themselves for the last */
+        fail_series(pool, scheduled, code); /* before this run leaves, and another one can be the last */
     }
     bool is_last = part(overlapping);
     if (began && !ends)
@@ -401,20 +427,23 @@ static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlappin
     (void)hora_future_unref(&scheduled->future);
 }
 
+/* The context of the judge functions below. */
 struct run {
-    bool began;
-    int code;
+    bool began; /* the body is about to be called, or has been */
+    int code;   /* with which the body has returned */
 };
 
+/* `begins` of struct hora__judge. The begin was noted when the run joined. */
 static bool begins(hora_future *future, void *context)
 {
     assert(context != NULL);
     (void)future;
     struct run *run = context;
     run->began = true;
-    return true; /* it counts from the moment it was admitted */
+    return true;
 }
 
+/* `ends` of struct hora__judge. The run never goes on: the next run is another future. */
 static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     (void)future;
@@ -423,6 +452,8 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
 }
 
+/* If the scheduler does not let the series run any more, the run is cancelled; then the body is not
+ * called. */
 void hora__overlap_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 {
     assert(thread != NULL);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduled.c - scheduled futures: making and destroying them, and queries about their schedule */
+/* scheduled.c - scheduled futures: making and destroying them, and queries about their schedule
+ *
+ * Parts        Each scheduled future contains an entry of the timer queue. A future that may run more than
+ *              once, or has its own rules or options, also has a series state, in a separate block.
+ * Reference    A future has a reference to its timer queue until it is destroyed. So queries work even after
+ *              the scheduler was freed.
+ * Offset       Planned times are stored without the offset of the task, because triggers do not know it. Due
+ *              times, and the planned times that callers see, include it. */
 #include "sched/scheduled.h"
 
 #include <assert.h>
@@ -28,13 +35,15 @@ const hora_schedule hora__jdk_rules = {
     .failure = HORA_FAILURE_STOP,
 };
 
-/* Triggers do not know the offset: for them, everything happens that much earlier. */
+/* Returns a time as a trigger sees it. Triggers do not know the offset: for them everything happens that much
+ * earlier. */
 static hora_ns without_offset(const struct hora__series *series, hora_ns time)
 {
     assert(series->offset >= 0);
     return time == HORA_NEVER ? time : hora__ns_sub(time, series->offset);
 }
 
+/* `now` and last_planned have no offset to begin with. */
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
 {
     assert(scheduled->series != NULL);
@@ -50,6 +59,7 @@ hora_trigger_context hora__scheduled_context(const struct hora__scheduled *sched
 
 /* ---- making ---- */
 
+/* Frees a series state, except for its overlap and extra; NULL is allowed. */
 static void free_series(struct hora__series *series)
 {
     if (series != NULL && series->rules == series->own_rules)
@@ -57,8 +67,9 @@ static void free_series(struct hora__series *series)
     hora__free(series);
 }
 
-/* Remove what the timer queue still knows of a future that is in none of its heaps. No other thread looks
- * at this future; but its neighbours in the list of zones may leave at the same time. */
+/* Removes a future that is being destroyed from the timer queue's lists of zones, and releases its reserved
+ * slot. No other thread can see this future, but neighbours in the list may be removed at the same time, so
+ * the lock is taken; most futures are in no list, and need no lock. */
 static void leave_timer_queue(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
@@ -76,40 +87,46 @@ static void leave_timer_queue(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&queue->object.lock);
 }
 
-/* Not inlined, since most futures that run once have no series state. */
+/* Destroys a future with series state, its memory included. Not inlined, since most futures that run once
+ * have no series state. */
 __attribute__((noinline)) static void destroy_with_series(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
     struct hora__series *series = scheduled->series;
     leave_timer_queue(scheduled);
+    /* Before the overlap is freed: dropping the future's task uses it. */
     hora__future_destroy(&scheduled->future.object);
     hora__overlap_free(series->overlap);
     hora__extra_free(series->extra);
     free_series(series);
 }
 
+/* Called when the last reference is gone. The reference to the timer queue is dropped last, because the steps
+ * before may still need its lock. */
 static void destroy(struct hora__object *object)
 {
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
     int lane = scheduled->lane;
+    /* If user code must run first, the destructor is called again when that code may run: see conclude.c. */
     if (hora__future_ends_later(&scheduled->future))
         return;
     if (scheduled->series == NULL) {
         hora__future_release(&scheduled->future);
         hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, scheduled);
     } else {
-        destroy_with_series(scheduled); /* in any case the memory is gone after this */
+        destroy_with_series(scheduled);
     }
     hora__timer_queue_unref(queue, lane);
 }
 
+/* Returns whether a future with this plan needs a series state. */
 static bool needs_series(const struct hora__scheduled_plan *plan)
 {
     return plan->copies_rules || plan->trigger != HORA__ONCE || plan->extra != NULL;
 }
 
-/* Make the series state. NULL: no memory. */
+/* Makes the series state, which takes over plan->extra. NULL: no memory. */
 static struct hora__series *new_series(struct hora__scheduled *scheduled,
                                        const struct hora__scheduled_plan *plan)
 {
@@ -123,7 +140,7 @@ static struct hora__series *new_series(struct hora__scheduled *scheduled,
     if (plan->copies_rules) {
         series->own_rules[0] = *plan->rules;
         series->rules = series->own_rules;
-        series->own_rules[0].options = NULL; /* the caller's may not live on; they are in the extra */
+        series->own_rules[0].options = NULL; /* the caller's memory; `extra` has a copy */
         (void)hora_trigger_ref(series->rules->trigger);
     }
     series->trigger = plan->trigger;
@@ -137,6 +154,8 @@ static struct hora__series *new_series(struct hora__scheduled *scheduled,
     return series;
 }
 
+/* Initialises what a scheduled future adds to a future, except `series`, which is set before, `lane` and
+ * `run`. */
 HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue,
                        const struct hora__scheduled_plan *plan)
 {
@@ -151,6 +170,7 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue,
     scheduled->has_begun = false;
     scheduled->is_running = false;
     bool is_plain = plan->rules == &hora__jdk_rules;
+    /* A one-shot task that backs off after a failure runs again, so it comes back, too. */
     bool comes_back =
         plan->trigger != HORA__ONCE || (!is_plain && plan->rules->failure == HORA_FAILURE_BACK_OFF);
     bool is_lax = !is_plain && plan->rules->slack > 0;
@@ -158,6 +178,7 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue,
     hora__entry_init(&scheduled->entry, plan->line, is_lax, comes_back);
 }
 
+/* On failure the task and plan->extra still belong to the caller. */
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
                         struct hora__scheduled **ret_scheduled)
 {
@@ -187,6 +208,9 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
     return 0;
 }
 
+/* The fast way for the most frequent call. The memory comes from the pool's free list. The future needs no
+ * lock, since no other thread sees it yet, and has two references from the start: the caller's and that of
+ * the entry. `run` needs no value before the run begins. */
 int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns planned,
                              struct hora__scheduled **ret_scheduled)
 {
@@ -196,6 +220,7 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
         hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
+    /* Functions are called before or after the writes to the new object: see hora__object_prepare_beside. */
     uint8_t lane = hora__timer_queue_lane(queue);
     int error = hora__object_prepare_beside(&scheduled->future.object, &queue->object, destroy);
     if (error < 0) {
@@ -229,7 +254,7 @@ int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_sche
     *ret_scheduled = hora__scheduled_of(future);
     hora_queue *queue = (*ret_scheduled)->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora__timer_queue_absorb(queue); /* it may still be in a lane */
+    hora__timer_queue_absorb(queue); /* the entry may still be in a lane; callers expect it in a heap */
     return 0;
 }
 
@@ -249,7 +274,7 @@ hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
     return hora__ns_sub(hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled)), planned);
 }
 
-/* How far off its due time is now. */
+/* Returns how far off the due time is now, by the clock of the task's timeline. The caller holds the lock. */
 static hora_ns distance(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -268,6 +293,8 @@ int hora_future_delay(hora_future *future, hora_ns *ret_delay)
     return 0;
 }
 
+/* Returns -1, 0 or 1: the order in which two tasks of one timer queue are due. Times of different timelines
+ * are compared by how far off they are. */
 static int compare_locked(const struct hora__scheduled *a, const struct hora__scheduled *b)
 {
     assert(a->queue == b->queue && hora__mutex_held(&a->queue->object.lock));
@@ -280,6 +307,7 @@ static int compare_locked(const struct hora__scheduled *a, const struct hora__sc
            (a->entry.by_due.sequence < b->entry.by_due.sequence);
 }
 
+/* Two futures are comparable if they are of one scheduler: then one lock guards both. */
 int hora_future_compare_due(hora_future *a, hora_future *b, int *ret_order)
 {
     struct hora__scheduled *first;
@@ -302,12 +330,15 @@ bool hora_future_is_periodic(const hora_future *future)
            hora__scheduled_is_series((const struct hora__scheduled *)future);
 }
 
+/* Returns whether the planned time has to be found anew. The caller holds the lock. */
 static bool is_stale(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     return scheduled->series != NULL && scheduled->series->staleness != HORA__NOT_STALE;
 }
 
+/* Returns the time of the next run, for hora_schedule_info; HORA_NEVER: there is none, or it is not known.
+ * The caller holds the lock. */
 static hora_ns next_of(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -317,7 +348,7 @@ static hora_ns next_of(const struct hora__scheduled *scheduled)
     return hora__scheduled_due(scheduled);
 }
 
-/* Describe a task without a series state. */
+/* Fills in the information about a task without series state. The caller holds the lock. */
 static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_info *info)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -331,6 +362,7 @@ static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_i
     info->failures_in_a_row = info->failures;
 }
 
+/* Fills in the information about a task with series state. The caller holds the lock. */
 static void tell_series(const struct hora__scheduled *scheduled, hora_schedule_info *info)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -346,6 +378,7 @@ static void tell_series(const struct hora__scheduled *scheduled, hora_schedule_i
     info->skipped = series->skipped;
 }
 
+/* Everything is read under one lock, so the information describes one moment. */
 int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_info)
 {
     struct hora__scheduled *scheduled;

@@ -10,109 +10,118 @@
 #include "exec/future.h"
 #include "sched/timer_queue.h"
 
+/* How a task gets its planned times. ONCE: it has only one. RATE: at a fixed rate. GAP: a fixed delay after
+ * the end of each run. ASKED: by asking a trigger, or a function of the user. */
 enum hora__trigger { HORA__ONCE, HORA__RATE, HORA__GAP, HORA__ASKED };
 
 /* The stage of a scheduled future. See series.c for the transitions. */
 enum hora__stage {
-    HORA__OUT = 0, /* not yet accepted, or removed, or over */
-    HORA__SWEPT,   /* in a chain of entries that are to be cancelled */
-    HORA__WAITS,   /* in the timer queue */
-    HORA__TAKEN,   /* a worker has it, and has not decided yet */
-    HORA__RUNS,    /* its body runs, or is about to */
+    HORA__OUT = 0, /* not yet accepted, or removed from the timer queue and not taken */
+    HORA__SWEPT,   /* in a chain of entries that will be cancelled */
+    HORA__WAITS,   /* in the timer queue: in a lane, a heap or the admission queue */
+    HORA__TAKEN,   /* a worker has taken it, and has not decided yet whether it runs */
+    HORA__RUNS,    /* a run has begun; it stays RUNS if no run follows, else until it is put back */
 };
 
-/* Whether the planned time still holds, or has to be found anew, and why. */
+/* Whether the planned time still holds, or a worker has to find it anew, and why. A larger value overrides a
+ * smaller one. */
 enum hora__staleness {
     HORA__NOT_STALE,
     HORA__NEW_RULES, /* a zone of its trigger was refreshed */
-    HORA__SET_BACK,  /* the wall clock was set back; this overrides NEW_RULES */
+    HORA__SET_BACK,  /* the wall clock was set back */
 };
 
 struct hora__overlap;
 struct hora__scheduled;
 
-/* The state of a task that may run more than once, or has a schedule of its own. It lives as long as the
- * future. */
+/* The series state: what a task needs that may run more than once or has its own schedule or options. It
+ * lives as long as the future. */
 struct hora__series {
     /* immutable */
     struct hora__scheduled *scheduled; /* the future it belongs to */
-    const hora_schedule *rules;        /* hora__jdk_rules, or own_rules[0] */
+    const hora_schedule *rules;        /* &hora__jdk_rules, or own_rules */
     enum hora__trigger trigger;
-    hora_ns offset;                /* added to each planned time */
-    struct hora__overlap *overlap; /* HORA_OVERLAP_ALLOW: its runs; NULL: one run at a time */
-    struct hora__extra *extra;     /* its options and context; NULL: none */
+    hora_ns offset;                /* added to each planned time: the task's share of `spread`; >= 0 */
+    struct hora__overlap *overlap; /* with HORA_OVERLAP_ALLOW: its runs; NULL: one run at a time */
+    struct hora__extra *extra;     /* its options, context and ticket; NULL: none. Owned */
 
     /* guarded by the timer queue's lock */
-    struct hora__timer_node by_latest; /* with slack only: when it must be taken */
-    bool is_given;    /* the planned time was given: for the first run, by re-timing or by backing off */
-    bool has_skipped; /* planned times between that of the last run and this one were skipped */
-    bool is_over;     /* no run follows those that have begun; its future may not be done yet */
-    bool is_retimed;  /* while it is taken or runs: `planned_next` is the next planned time */
+    struct hora__timer_node by_latest; /* with slack only: the node in the heap `latest` */
+    /* The planned time was not found by the trigger, but given: for the first run, by re-timing, or by
+     * backing off after a failure. Such a time does not depend on zones. */
+    bool is_given;
+    bool has_skipped; /* planned times between that of the last run and the present one were skipped */
+    bool is_over;     /* no run follows those that have begun; the future may not be done yet */
+    /* The task was re-timed while a worker had it: planned_next replaces the next planned time. */
+    bool is_retimed;
     enum hora__staleness staleness;
-    struct hora__list zoned;         /* among the series states whose trigger has a zone */
-    struct hora__entry *next_picked; /* in a chain of entries */
-    uint32_t set_backs;              /* how many times the wall clock had been set back when it was taken */
-    uint32_t refreshes;              /* how many refreshes of zones had been seen then */
-    hora_ns every;                   /* RATE, GAP: the period, or the delay */
-    hora_ns planned_next;            /* valid while is_retimed */
-    hora_ns last_planned;            /* the planned time of the last run, without the offset */
-    int running;                     /* runs that have not ended */
+    struct hora__list zoned;         /* in `zoned` or `foreign` of the timer queue; empty: no zone */
+    struct hora__entry *next_picked; /* the next entry of a chain; see struct hora__entries */
+    uint32_t set_backs;              /* the timer queue's count of set-backs when the entry was taken */
+    uint32_t refreshes;              /* its count of zone refreshes when the entry was taken or made */
+    hora_ns every;                   /* RATE: the period; GAP: the delay; otherwise unused */
+    hora_ns planned_next;            /* valid while is_retimed; without the offset */
+    hora_ns last_planned;            /* planned time of the last run, without the offset; HORA_NEVER: none */
+    int running;                     /* runs that have begun and not ended */
     int64_t runs;                    /* runs that have begun */
-    int64_t failures;
-    int64_t failures_in_a_row;
-    int64_t skipped;           /* planned times */
-    hora_schedule own_rules[]; /* one or none; it has a reference to its trigger, if any. Immutable */
+    int64_t failures;                /* runs that have failed */
+    int64_t failures_in_a_row;       /* since the last run that succeeded */
+    int64_t skipped;                 /* planned times for which there was no run; saturates */
+    /* One copy of the caller's rules, or none. It has a reference to its trigger, if any. Immutable. */
+    hora_schedule own_rules[];
 };
 
-/* Count skipped planned times, with the timer queue's lock. The count saturates. */
+/* Counts planned times that were skipped. The caller holds the timer queue's lock. */
 static inline void hora__series_skips(struct hora__series *series, int64_t count)
 {
     assert(count >= 0);
     series->skipped = hora__ns_add(series->skipped, count);
 }
 
-/* When the last run began and ended; HORA_NEVER: it has not. */
+/* When the last run began and ended, by the clock of the task's timeline; HORA_NEVER: it has not. */
 struct hora__last_run {
     hora_ns start;
     hora_ns end;
 };
 
-/* There may be millions that run once, so everything that these do not need is in the series state. */
+/* A future of a scheduler. There may be millions that run once, so everything that these do not need is in
+ * the series state. */
 struct hora__scheduled {
     hora_future future;          /* first: they begin at the same address */
-    hora_queue *queue;           /* its timer queue, with a counted reference; immutable */
+    hora_queue *queue;           /* its timer queue, with a reference that `lane` counts; immutable */
     struct hora__series *series; /* immutable; NULL: it runs once, by the rules of the JDK's calls */
 
     /* guarded by the timer queue's lock */
-    hora_ns planned; /* the time of the run that it waits for, or that is going on */
+    hora_ns planned; /* the planned time, without the offset, of the next run or of the run in progress */
     union {
-        struct hora__last_run last;      /* with a series state, or once its run has begun */
-        struct hora__entry *next_picked; /* in a chain of entries: without a series state, before its run */
+        struct hora__last_run last;      /* valid with a series state, or once the run has begun */
+        struct hora__entry *next_picked; /* without a series state, before the run: link of a chain */
     } run;
-    int last_code;
-    bool paused : 1;
-    bool has_begun : 1;  /* without a series state: its run has begun, */
-    bool is_running : 1; /* and has not ended */
-    uint8_t lane;        /* immutable: the lane by which it holds the timer queue */
-    uint16_t spot;       /* guarded by the lane's lock: see hora__node_spot */
+    int last_code;       /* the code with which the last run ended; 0: success, or none has ended */
+    bool paused : 1;     /* no run begins, and the entry is never due */
+    bool has_begun : 1;  /* without a series state: the run has begun */
+    bool is_running : 1; /* without a series state: the run has begun and not ended */
+    uint8_t lane;        /* the lane that counts its reference, and into which it is inserted; immutable */
+    uint16_t spot;       /* position in that lane, guarded by the lane's lock; see hora__node_spot */
     struct hora__entry entry;
 };
 
-/* The rules of the JDK's calls. */
+/* The rules of the JDK's calls: all missed runs are made up for, and a failure ends the series. */
 extern const hora_schedule hora__jdk_rules;
 
-/* The context for a trigger of the user, which is called without the lock. Taken with the lock, of a task
- * with a series state. */
+/* Returns the context that is passed to a trigger, which is called later without the lock. The caller holds
+ * the lock; the task has a series state. `now` is without the offset. */
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now);
 
-/* The scheduled future of a future; NULL: it was not made by a scheduler. */
+/* Returns the scheduled future of a future; NULL: no scheduler made it. */
 static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
 {
     assert(future != NULL);
     return future->kind == HORA__FUTURE_SCHEDULED ? (struct hora__scheduled *)future : NULL;
 }
 
-/* The scheduled future of an entry; NULL: the entry belongs to a foreign future or to a detached task. */
+/* Returns the scheduled future of an entry; NULL: the entry belongs to a foreign future, a detached task or a
+ * timer. */
 static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entry *entry)
 {
     assert(entry != NULL);
@@ -120,6 +129,8 @@ static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entr
                                                    : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
 }
 
+/* The next three return what a future without series state does not store: it runs once, by the rules of the
+ * JDK's calls, without an offset. */
 static inline const hora_schedule *hora__scheduled_rules(const struct hora__scheduled *scheduled)
 {
     return scheduled->series != NULL ? scheduled->series->rules : &hora__jdk_rules;
@@ -135,82 +146,91 @@ static inline hora_ns hora__scheduled_offset(const struct hora__scheduled *sched
     return scheduled->series != NULL ? scheduled->series->offset : 0;
 }
 
+/* Returns the timeline of all its times. */
 static inline enum hora__timeline hora__scheduled_line(const struct hora__scheduled *scheduled)
 {
     return (enum hora__timeline)scheduled->entry.line;
 }
 
+/* Returns whether the task may run repeatedly. A one-shot task may have a series state, too. */
 static inline bool hora__scheduled_is_series(const struct hora__scheduled *scheduled)
 {
     return hora__scheduled_trigger(scheduled) != HORA__ONCE;
 }
 
-/* Whether its planned times follow the wall clock one after the other, so that setting the clock back
- * would silence it. */
+/* Returns whether the planned times follow the wall clock one after the other. Such a task would not run for
+ * a long time if the clock was set back. */
 static inline bool hora__scheduled_follows_wall(const struct hora__scheduled *scheduled)
 {
     enum hora__trigger trigger = hora__scheduled_trigger(scheduled);
     return scheduled->entry.line == HORA__WALL && (trigger == HORA__RATE || trigger == HORA__ASKED);
 }
 
-/* Whether its planned time depends on a zone. */
+/* Returns whether the planned time depends on a zone. The caller holds the lock. */
 static inline bool hora__scheduled_follows_zone(const struct hora__scheduled *scheduled)
 {
     const struct hora__series *series = scheduled->series;
     return series != NULL && !hora__list_is_empty(&series->zoned) && !series->is_given;
 }
 
-/* A worker has just taken the entry, in this visit to the timer queue, and the own clock shows `now`.
- * Begin the run, if that can be decided at once; then run->begun is set. See series.c. */
+/* Called in the visit to the timer queue in which a worker has taken the entry; the own clock shows `now`.
+ * Begins the run, if that can be decided at once, and sets run->begun. See series.c. */
 void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now);
 
-/* The run of run->ended has succeeded: note its end, plan the next run and put the entry back. Returns
- * false, with nothing changed, if that takes the general way. The caller serves the queue, or looks itself
- * before it sleeps. */
+/* Notes the end of the run of run->ended, which has succeeded, plans the next run and puts the entry back.
+ * Returns false, with nothing changed, if that must go the general way. The caller holds the lock; it then
+ * serves the queue, or looks for the next task itself before it sleeps. */
 bool hora__series_return_locked(struct hora__series_run *run, hora_ns now);
 
-/* With the lock, for a task that is taken, runs, or comes in: if zones were refreshed since, its planned
- * time is stale, like those of the tasks in the timer queue. */
+/* Called under the lock for a task that is inserted, is taken or runs: makes its planned time stale if
+ * zones were refreshed since the trigger was asked. Tasks in the timer queue are made stale by the refresh
+ * itself. */
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled);
 
-/* The same, and also if the wall clock was set back. */
+/* Does what hora__scheduled_check_rules does, and also makes the planned time stale if the wall clock was set
+ * back. */
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 
-/* Its due time: never while it is paused, at once if its planned time is stale. */
+/* Returns the due time: HORA_FOREVER while the task is paused, INT64_MIN, that is at once, if its planned
+ * time is stale. The caller holds the lock, or no other thread has seen the task. */
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled);
 
-/* How late it is now; negative: its time has not come; HORA_NEVER: it has none, and a worker is about to
- * end it. */
+/* Returns how late the task is now; negative: it is not due yet; HORA_NEVER: it has no planned time, and a
+ * worker is about to end it. Takes the lock. */
 hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled);
 
-/* Check that it is a future of a scheduler, and lock its timer queue; unlock. HORA_EINVAL, HORA_EFORKED,
- * HORA_EDEADLK. */
+/* Checks that a future is one of a scheduler, locks its timer queue and absorbs the lanes. Returns 0 with the
+ * lock held, HORA_EINVAL, HORA_EFORKED or HORA_EDEADLK. hora__scheduled_leave unlocks. */
 __attribute__((warn_unused_result)) int hora__scheduled_enter(hora_future *future,
                                                               struct hora__scheduled **ret_scheduled);
 void hora__scheduled_leave(struct hora__scheduled *scheduled);
 
-/* Make a scheduled future, which is OUT. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+/* The arguments of hora__scheduled_new. */
 struct hora__scheduled_plan {
-    const hora_schedule *rules;
-    bool copies_rules;         /* the future gets a copy of `rules` */
-    struct hora__extra *extra; /* passes to the future with success */
-    bool paused;
+    const hora_schedule *rules; /* not NULL */
+    bool copies_rules;          /* the future gets a copy of `rules`; else these live as long as the future */
+    struct hora__extra *extra;  /* passes to the future on success; NULL: none */
+    bool paused;                /* the task starts paused */
     enum hora__trigger trigger;
-    enum hora__timeline line;
-    hora_ns now; /* of a task that runs once: when the call began, by the timer queue's own clock */
-    hora_ns planned;
-    hora_ns every;
-    hora_ns offset;
-    bool is_given;       /* the first planned time was given, and not found by the trigger */
-    uint32_t zones_seen; /* see hora__zones_follow */
-    bool zone_is_known;
+    enum hora__timeline line; /* the clock of all its times */
+    hora_ns now;         /* of a task that runs once: when the call began, by the timer queue's own clock */
+    hora_ns planned;     /* planned time of the first run, without the offset */
+    hora_ns every;       /* RATE, GAP: the period, or the delay */
+    hora_ns offset;      /* see struct hora__series */
+    bool is_given;       /* `planned` was given, and not found by the trigger */
+    uint32_t zones_seen; /* hora__zones_seen before the trigger was asked; see hora__zones_follow */
+    bool zone_is_known;  /* the zone of the trigger comes from hora__zones_get */
 };
+
+/* Makes a scheduled future, which is OUT and has a reference to the timer queue. Returns 0, HORA_ENOMEM,
+ * HORA_EAGAIN or HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__scheduled_new(const hora_task *task, hora_queue *queue,
                                                             const struct hora__scheduled_plan *plan,
                                                             struct hora__scheduled **ret_scheduled);
 
-/* The same for a future that runs once, by the rules of the JDK's calls. It is born enqueued; the caller
- * then calls hora__timer_queue_insert_new. */
+/* Makes a future that runs once, by the rules of the JDK's calls. It already belongs to the pool
+ * (hora__future_born_enqueued), and has no reference to the timer queue yet: the caller then calls
+ * hora__timer_queue_insert_new. */
 __attribute__((warn_unused_result)) int hora__scheduled_new_once(const hora_task *task,
                                                                  struct hora_pool *pool, hora_ns planned,
                                                                  struct hora__scheduled **ret_scheduled);

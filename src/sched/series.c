@@ -1,19 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.c - what a worker does with a scheduled task between two waits in the timer queue
  *
- * Stages            OUT   -> WAITS       accepted WAITS -> TAKEN       a worker took it: it is due TAKEN ->
- *                   RUNS        a run begins TAKEN -> WAITS       it is moved: it was paused or re-timed, or
- *                   its planned time was missed RUNS  -> WAITS       put_back, for the next run WAITS -> OUT
- *                   cancelled, removed, swept or handed back TAKEN, RUNS -> OUT   it is over
+ * Stages            OUT         -> WAITS   the task is accepted
+ *                   WAITS       -> TAKEN   it is due, and a worker takes it
+ *                   TAKEN       -> RUNS    a run begins
+ *                   TAKEN       -> WAITS   it is moved: it was paused or re-timed, or its planned time was
+ *                                          missed or stale
+ *                   RUNS        -> WAITS   it is put back for the next run
+ *                   RUNS        -> TAKEN   on the short way: the run did not begin after all
+ *                   WAITS       -> OUT     it is cancelled, removed or handed back
+ *                   WAITS       -> SWEPT   shutdown removes it; then OUT, before it is cancelled
+ *                   TAKEN, RUNS -> OUT     an overlapping series has no planned time left
+ *                   A task that ends otherwise stays TAKEN or RUNS.
  * Ownership         While a task is TAKEN or RUNS, only its worker may put it back, and the worker owns the
- *                   entry and its books. Other threads note their wishes under the timer queue's lock, and
- *                   the worker finds them there. User code (the body, next, the callbacks) runs without the
- *                   lock, so what it needs is copied before.
- * Races             Cancel against put_back: the cancel finds nothing in the timer queue, so the worker
- *                   checks again after putting back. Shutdown against put_back: see scheduler.c. After an
- *                   entry has been put back, another worker may run and end it at once, so a thread that
- *                   looks at it needs a reference.
- * Invariants        I1 a run begins only after admit, and never before its planned time plus offset.
+ *                   entry and its books. Other threads note their wishes (paused, is_retimed) under the timer
+ *                   queue's lock, and the worker finds them there. User code (the body, next, the callbacks)
+ *                   runs without the lock, so the worker copies what it needs before.
+ * Races             Cancel against put_back: the cancel does not find the entry in the timer queue, so the
+ *                   worker checks for a cancel again after it has put the entry back. Shutdown against
+ *                   put_back: see scheduler.c. After an entry has been put back, another worker may run and
+ *                   end the task at once, so a thread that still uses the future needs a reference.
+ * The short way     Most series run no user code between two runs except the body: those with a fixed rate or
+ *                   delay, of a scheduler without observers. Their worker visits the timer queue twice per
+ *                   run, each time with one reading of the clock. It takes the entry and begins the run in
+ *                   one visit (hora__series_take_locked). In the other it puts the entry back
+ *                   (hora__series_return_locked) and takes the next entry, or goes to sleep. All other cases
+ *                   go the general way, with one visit for each step. Each step decides for itself whether it
+ *                   can stay on the short way, and changes nothing if it cannot.
+ * Invariants        I1 a run begins only if the schedule lets it (hora__series_decide or, on the short way,
+ *                      may_begin_locked), and never before its planned time plus offset.
  *                   I2 planned times of a rate are the first one plus multiples of the period, unless the
  *                      series is re-timed or backs off.
  *                   I3 an entry that is taken is put back, or its books are closed, exactly once. */
@@ -40,6 +55,7 @@ static void unlock(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&scheduled->queue->object.lock);
 }
 
+/* Returns the time by the clock of the task's timeline. */
 static hora_ns now_of(const struct hora__scheduled *scheduled)
 {
     return hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled));
@@ -59,6 +75,8 @@ hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
                                                 : hora__ns_add(scheduled->planned, series->offset);
 }
 
+/* A time that is already stale keeps its reason. The count is brought up to date in any case, so each refresh
+ * is handled once. */
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
 {
     struct hora__series *series = scheduled->series;
@@ -72,6 +90,7 @@ void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
     series->refreshes = timer_queue_of(scheduled->queue)->refreshes;
 }
 
+/* SET_BACK overrides NEW_RULES, which the call before may have set. */
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -91,12 +110,15 @@ bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *que
     assert(rules != NULL && queue != NULL);
     if (rules->end.ns == 0)
         return false;
+    /* The end is a time of the wall clock. A time of another timeline is translated by its distance from
+     * now. */
     hora_ns distance = hora__ns_sub(planned, hora__timer_queue_now(queue, line));
     return line == HORA__WALL
                ? planned > rules->end.ns
                : hora__ns_add(hora__timer_queue_now(queue, HORA__WALL), distance) > rules->end.ns;
 }
 
+/* Returns whether a planned time, which is without the offset, lies after the end of the schedule. */
 static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
 {
     assert(scheduled->series != NULL);
@@ -105,13 +127,13 @@ static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planne
                                      hora__ns_add(planned, scheduled->series->offset));
 }
 
+/* The name is read under the future's lock, because another thread may drop it at the same time. */
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count)
 {
     assert(count >= 0);
     if (count <= 0)
         return;
-    const char *name =
-        hora__future_lock_name(&scheduled->future); /* another thread may drop it at the same time */
+    const char *name = hora__future_lock_name(&scheduled->future);
     HORA__PROBE(task_skipped, &scheduled->future, name, count);
     (void)name;
     hora__future_unlock_name(&scheduled->future);
@@ -121,7 +143,8 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
 
 /* ---- back into the timer queue ---- */
 
-/* If the task was re-timed while a worker had it, the new time counts from now on. Returns whether it was. */
+/* If the task was re-timed while a worker had it, makes the new time its planned time. Returns whether it
+ * was. */
 static bool take_new_plan_locked(struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -134,6 +157,8 @@ static bool take_new_plan_locked(struct hora__scheduled *scheduled)
     return true;
 }
 
+/* Returns whether a future is done and must not stay in the queue: a scheduler may keep cancelled tasks
+ * queued. */
 static bool is_cancelled_for_good(const hora_pool *pool, const hora_future *future)
 {
     return hora_future_is_done(future) && hora__atomic_load(&pool->owner.keeps_cancelled) == 0;
@@ -141,6 +166,10 @@ static bool is_cancelled_for_good(const hora_pool *pool, const hora_future *futu
 
 static void note_end_and_plan(struct hora__scheduled *scheduled);
 
+/* Puts a task back that its worker has, for its next run or because it has to wait. Returns false if the task
+ * may not run any more and has been cancelled instead; then the worker closes its books. The worker checks
+ * before and after putting back: before, to save the work; after, because a cancel or shutdown in between has
+ * not found the entry in the queue. */
 bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -153,13 +182,14 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
         (void)hora_future_cancel(future, false);
         return false;
     }
+    /* Once the entry is back in the queue, another worker may run the task and drop the entry's reference. */
     (void)hora_future_ref(future);
     lock(scheduled);
     assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I3 */
     if (!HORA__FAULT(ADMISSION_SERIES_KEEPS_TICKET))
         (void)hora__timer_queue_end_ticket(scheduled);
-    if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
-        !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
+    /* The task may have been re-timed after its next time was found. A time that was given is never stale. */
+    if (HORA__FAULT(SERIES_FORGETS_RETIME) || !take_new_plan_locked(scheduled))
         hora__scheduled_check_clock(scheduled);
     hora__timer_queue_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
     hora__queue_serve(scheduled->queue, NULL, &wakes);
@@ -167,7 +197,8 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     if (pool->admission != NULL)
         hora__pool_nudge_awaited(pool);
     bool must_go = is_cancelled_for_good(pool, future) || !hora__scheduler_lets_run(pool, future);
-    bool ours = must_go && !HORA__FAULT(SERIES_NO_RECHECK) && hora__pool_withdraw(pool, future); /* I3 */
+    /* Only the thread that removes the entry from the queue may end the task: I3. */
+    bool ours = must_go && !HORA__FAULT(SERIES_NO_RECHECK) && hora__pool_withdraw(pool, future);
     if (ours)
         (void)hora_future_cancel(future, false);
     else
@@ -178,18 +209,23 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
 
 /* ---- admitting ---- */
 
-/* The facts of one decision about a task with a series state, copied under the lock. Other threads may
- * change them meanwhile; the worker checks for that afterwards. */
+/* The facts for one decision about a task with series state, copied under the lock. Other threads may change
+ * the originals while the worker decides; the worker checks for that afterwards. All times are without the
+ * offset. */
 struct moment {
-    hora_ns now; /* without the offset */
+    /* 0: the decision needs no time. */
+    hora_ns now;
     hora_ns planned;
     hora_ns every;
     enum hora__staleness staleness;
     bool has_skipped;
-    hora_ns refreshed_at; /* without the offset */
+    /* When zones were last refreshed, by the wall clock. */
+    hora_ns refreshed_at;
     hora_trigger_context context;
 };
 
+/* Copies the facts for a decision about a task that its worker has TAKEN, and resets its staleness: the
+ * decision handles it. The caller holds the lock. */
 static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
 {
     assert(scheduled->entry.stage == HORA__TAKEN);
@@ -208,14 +244,15 @@ static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
     return moment;
 }
 
-/* Whether the time of the first run was given, and not found by the trigger. */
+/* Returns whether the time of the first run was given, and not found by the trigger. */
 static bool has_given_first(const struct hora__series *series)
 {
     assert(series->rules != NULL);
     return series->trigger == HORA__RATE || series->rules->at.ns != 0 || series->rules->initial_delay > 0;
 }
 
-/* A planned time that was found anew may have passed. */
+/* Decides for a planned time that was found anew. If it has passed already, the rule for missed runs
+ * applies. */
 static struct hora__decision decision_of_asked(const struct hora__series *series, const struct moment *moment,
                                                hora_ns planned)
 {
@@ -224,8 +261,8 @@ static struct hora__decision decision_of_asked(const struct hora__series *series
     return hora__plan_asked(series->rules, &moment->context, planned);
 }
 
-/* The wall clock was set back: find the next time by the clock as it is now. A time that was given for the
- * first run stays. */
+/* The wall clock was set back: finds the next planned time by the clock as it is now. A time that was given
+ * for the first run stays. */
 static struct hora__decision find_anew(const struct hora__series *series, const struct moment *moment)
 {
     assert(moment->staleness == HORA__SET_BACK);
@@ -238,10 +275,10 @@ static struct hora__decision find_anew(const struct hora__series *series, const 
     return (struct hora__decision){.runs = planned <= moment->now, .planned = planned};
 }
 
-/* A zone has new rules: find the next time after the last run by these. If there was no run, or times
- * after it were skipped, then everything before the new rules is settled, except the time that the task
- * waits for. A trigger that cannot be asked for the times after any moment keeps a time that has come, or
- * that is its first. */
+/* A zone has new rules: finds the first planned time after the last run by these. If there was no run, or
+ * times after it were skipped, then the times before the new rules are settled, except the one that the task
+ * waits for: the search begins at the refresh, or just before that time if it is earlier. A trigger that
+ * cannot be asked for the times after any moment keeps a time that has come, or that follows no run. */
 static struct hora__decision find_by_new_rules(const struct hora__series *series, const struct moment *moment)
 {
     assert(series->trigger == HORA__ASKED);
@@ -259,7 +296,8 @@ static struct hora__decision find_by_new_rules(const struct hora__series *series
     return decision_of_asked(series, moment, hora__plan_ask(series->rules, &then));
 }
 
-/* Decide by the schedule alone: run now, or wait for a later time. */
+/* Decides by the schedule alone whether a run begins now, or the task waits for a later time. Asks the
+ * trigger, if there is one: that is user code, so the caller holds no lock then. */
 static struct hora__decision decision_by_rules(const struct hora__series *series, const struct moment *moment)
 {
     const hora_schedule *rules = series->rules;
@@ -279,13 +317,13 @@ static struct hora__decision decision_by_rules(const struct hora__series *series
     return decision;
 }
 
+/* Returns how late a run may begin by the task's options; 0: any time. */
 static hora_ns start_by_of(const struct hora__series *series)
 {
     return series->extra != NULL ? series->extra->terms.start_within : 0;
 }
 
-/* A run that the schedule allows may be too late by the task's options. Returns how many runs are dropped
- * for that. */
+/* Changes a decision for a run that is too late by the task's options. Returns how many runs are dropped. */
 static int64_t drop_expired(const struct hora__series *series, const struct moment *moment,
                             struct hora__decision *decision)
 {
@@ -296,14 +334,18 @@ static int64_t drop_expired(const struct hora__series *series, const struct mome
     return hora__plan_start_by(series->rules, moment->every, &moment->context, start_by, decision);
 }
 
+/* What the worker does with the task: run it, put it back, or end it. */
 enum step_kind { RUN, MOVE, END };
 
 struct next_step {
     enum step_kind kind;
-    int64_t expired; /* so many runs were dropped by the terms */
+    /* How many runs were dropped because of the task's options. */
+    int64_t expired;
 };
 
-/* Note the decision. Wishes that other threads have noted meanwhile go first. */
+/* Notes the decision in the task, and returns the next step. Wishes that other threads have noted while
+ * the worker decided have precedence: a task that was paused or re-timed is put back. The caller holds the
+ * lock. */
 static struct next_step note_decision_locked(struct hora__scheduled *scheduled, const struct moment *moment,
                                              const struct hora__decision *decision, int64_t expired)
 {
@@ -315,7 +357,7 @@ static struct next_step note_decision_locked(struct hora__scheduled *scheduled, 
     bool waits = is_new || scheduled->paused;
     if (!is_new && scheduled->paused) {
         if (series->staleness < moment->staleness)
-            series->staleness = moment->staleness; /* for when it is resumed */
+            series->staleness = moment->staleness; /* undone, so that it is handled once resumed */
     } else if (!is_new) {
         hora__series_skips(series, decision->skipped);
         series->is_given &= scheduled->planned == decision->planned;
@@ -323,6 +365,7 @@ static struct next_step note_decision_locked(struct hora__scheduled *scheduled, 
         scheduled->planned = decision->planned;
     }
     enum step_kind kind = waits || !decision->runs ? MOVE : RUN;
+    /* No planned time is left, or the next one is after the end of the schedule. */
     if (kind == MOVE && !waits &&
         (scheduled->planned == HORA_FOREVER || is_after_end(scheduled, scheduled->planned)))
         kind = END;
@@ -330,7 +373,8 @@ static struct next_step note_decision_locked(struct hora__scheduled *scheduled, 
     return (struct next_step){kind, waits ? 0 : expired};
 }
 
-/* Decide in one visit to the timer queue, unless a trigger has to be asked, which is user code. */
+/* Decides what the worker does with a task with series state. This takes one visit to the timer queue, or two
+ * with a trigger that has to be asked without the lock. Notifies the observer of skipped and expired runs. */
 static struct next_step decide(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     const struct hora__series *series = scheduled->series;
@@ -356,7 +400,8 @@ static struct next_step decide(hora_pool *pool, struct hora__scheduled *schedule
     return step;
 }
 
-/* End a task that has no time left: a series has reached its end, or a single task is too late. */
+/* Ends a task that has no time left: a series has reached its end and succeeds; a single task is too late,
+ * and has expired or is cancelled. */
 static void end_without_run(hora_pool *pool, struct hora__scheduled *scheduled, bool expired)
 {
     if (hora__scheduled_is_series(scheduled))
@@ -367,11 +412,13 @@ static void end_without_run(hora_pool *pool, struct hora__scheduled *scheduled, 
         (void)hora_future_cancel(&scheduled->future, false);
 }
 
+/* A task without series state runs in any case: once a worker has taken it, it cannot be changed any more.
+ * See admit of struct hora__pool_kind. */
 hora_future *hora__series_decide(hora_pool *pool, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL || scheduled->series == NULL || hora_future_is_done(future))
-        return future; /* what runs once, and has been taken, cannot be changed any more */
+        return future;
     struct next_step step = decide(pool, scheduled);
     switch (step.kind) {
     case RUN:
@@ -389,15 +436,19 @@ hora_future *hora__series_decide(hora_pool *pool, hora_future *future)
 
 /* ---- the next time ---- */
 
+/* Returns the next planned time of a rate, not before `not_before` unless that is HORA_NEVER, and counts
+ * skipped times. The caller holds the lock. `now` is without the offset. */
 static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
     assert(scheduled->series->every > 0);
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     hora_ns next = hora__ns_add(scheduled->planned, series->every);
-    /* The clock was set back meanwhile, and the thread that handled that did not find the entry. */
+    /* The clock was set back during the run. The thread that handled that did not find the entry. */
     if (now < scheduled->planned)
         next = hora__plan_grid(next, series->every, now);
+    /* After a failure the series backs off. It continues with the first time of its rate that is late
+     * enough. */
     if (not_before != HORA_NEVER && next < not_before) {
         int64_t passed = hora__plan_passed(next, series->every, not_before - 1);
         hora__series_skips(series, series->is_retimed ? 0 : passed);
@@ -405,6 +456,7 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
     }
     if (series->rules->overlap != HORA_OVERLAP_QUEUE_ONE)
         return next;
+    /* At most one of the times that have passed during the run is made up for. */
     int64_t passed = hora__plan_passed(next, series->every, now);
     if (passed > 1) {
         hora__series_skips(series, passed - 1);
@@ -413,7 +465,8 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
     return next;
 }
 
-/* With the lock, not for ASKED. `now` is without the offset. */
+/* Returns the next planned time, not before `not_before`, of a task whose trigger is no user code. The caller
+ * holds the lock. `now` is without the offset. */
 static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -429,19 +482,22 @@ static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, h
     }
 }
 
+/* Asks the trigger for the next planned time, not before `not_before`. Called with the lock held; releases it
+ * while the trigger, which is user code, runs. */
 static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
     assert(scheduled->series->trigger == HORA__ASKED);
     hora_trigger_context context = hora__scheduled_context(scheduled, now);
-    context.last_planned =
-        scheduled->planned; /* with overlap that may have been skipped, and is not that of the last run */
+    /* With overlap the present planned time may have been skipped; then it is not that of the last run. */
+    context.last_planned = scheduled->planned;
     unlock(scheduled);
     hora_ns next = hora__plan_ask(scheduled->series->rules, &context);
     lock(scheduled);
     return next == HORA_FOREVER ? next : hora__ns_max(next, not_before);
 }
 
-/* Plan the next run, and return its time; HORA_NEVER: there is none. `now` includes the offset. */
+/* Plans the run after one that has ended with this code. Returns its planned time, or HORA_NEVER if there is
+ * none. The caller holds the lock, which is released while a trigger is asked. `now` includes the offset. */
 static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__series *series = scheduled->series;
@@ -453,6 +509,7 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
                              : HORA_NEVER;
     hora_ns next = series->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
                                                   : next_by_trigger(scheduled, now, not_before);
+    /* A new time that was given during the run replaces the one that was found. */
     if (series->is_retimed)
         next = series->planned_next;
     series->is_given = series->is_retimed || backs_off;
@@ -481,12 +538,13 @@ hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, in
 
 /* ---- running ---- */
 
+/* Notes that a run begins for a planned time. The caller holds the lock. */
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now)
 {
     struct hora__series *series = scheduled->series;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     assert(now >= hora__ns_add(planned, hora__scheduled_offset(scheduled)) ||
-           scheduled->entry.line == HORA__WALL); /* I1; that one may be set back */
+           scheduled->entry.line == HORA__WALL); /* I1; the wall clock may have been set back */
     scheduled->run.last.start = now;
     if (series != NULL) {
         series->running++;
@@ -508,6 +566,7 @@ void hora__series_did_not_begin(struct hora__scheduled *scheduled)
     unlock(scheduled);
 }
 
+/* Notes that a run has ended with this code. The caller holds the lock. */
 static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__series *series = scheduled->series;
@@ -524,14 +583,15 @@ static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns
     }
 }
 
-/* The number of failures in a row, if the last run has failed. */
+/* Returns the number of failures in a row, for a run that has failed. The caller holds the lock. */
 static int64_t in_a_row_locked(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     return scheduled->series != NULL ? scheduled->series->failures_in_a_row : 1;
 }
 
-/* Whether the rule for failures lets the series go on after this code. */
+/* Returns whether the rule for failures lets the task go on after this code. A task that runs once goes on
+ * only if it has failed and backs off; its success ends it (has_run_enough). */
 static bool survives_locked(const struct hora__series *series, int code)
 {
     if (code == 0 || series == NULL)
@@ -544,6 +604,8 @@ static bool survives_locked(const struct hora__series *series, int code)
     return rules->failure != HORA_FAILURE_STOP;
 }
 
+/* Returns whether the task needs no further run: a one-shot task has succeeded, or a series has reached its
+ * count. Only the worker that has the entry changes the count. */
 static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
 {
     if (!hora__scheduled_is_series(scheduled))
@@ -566,8 +628,8 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t 
     return survives;
 }
 
-/* Tell the observer of a failed run, with the failures in a row when it ended: another run may have ended
- * since then. */
+/* Notifies the observer of a failed run. `in_a_row` was read when the run ended: another run may have ended
+ * since then. `over`: the series ends. */
 void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over,
                        int64_t in_a_row)
 {
@@ -576,20 +638,16 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
     pool->observer->kind->failed(pool->observer, &scheduled->future, over, in_a_row);
 }
 
-/* ---- the short way ---- Most series need no code of the user between two runs but the body: those with a
- * fixed rate or delay, of a scheduler that nothing observes. Their worker visits the timer queue twice per
- * run, each time with one reading of the clock: it takes the entry and begins the run in one visit, and
- * puts the entry back and takes the next one, or falls asleep, in the other. All other cases take the
- * general way, visit by visit; each step decides for itself whether it can stay on the short way, and
- * changes nothing if it cannot. */
+/* ---- the short way: see above ---- */
 
-/* Whether the worker can decide under the lock, and nothing prevents a run. `moment` is without the
- * offset. The general way handles missed runs and a wall clock that was set back, and tells the observer
- * of them. */
+/* Returns whether the run of a task that was just taken can begin at once: nothing prevents it, and no time
+ * was missed. `moment` is the time without the offset. The general way handles missed runs and a wall clock
+ * that was set back, and notifies the observer of them. The caller holds the lock. */
 static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns moment)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     const struct hora__series *series = scheduled->series;
+    /* A rate that is late by a period or more has missed a run. */
     hora_ns late = hora__ns_sub(moment, scheduled->planned);
     bool is_simple = (series->trigger == HORA__RATE ? late < series->every : series->trigger == HORA__GAP) &&
                      series->overlap == NULL && series->extra == NULL;
@@ -598,6 +656,7 @@ static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns mo
            !scheduled->paused && hora__future_state(&scheduled->future) == HORA__FUTURE_NEW;
 }
 
+/* The note keeps the values that beginning overwrites: see take_beginning_back. */
 void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now)
 {
     struct hora__series *series = scheduled->series;
@@ -612,8 +671,8 @@ void hora__series_take_locked(struct hora__series_run *run, struct hora__schedul
     scheduled->entry.stage = HORA__RUNS;
 }
 
-/* The run did not begin: the future was cancelled, or the scheduler stopped, since the visit. Undo its
- * begin. */
+/* Undoes hora__series_take_locked for a run that did not begin: since the visit, the future was cancelled or
+ * the scheduler stopped. */
 static void take_beginning_back(struct hora__scheduled *scheduled, const struct hora__series_run *run)
 {
     assert(scheduled != NULL);
@@ -630,9 +689,10 @@ static void take_beginning_back(struct hora__scheduled *scheduled, const struct 
     unlock(scheduled);
 }
 
-/* After a run has succeeded: whether its end may be noted in the visit that puts the entry back. User code
- * must not see the series in between, so there is no drop_result. It must be certain that the series goes
- * on. The worker reads only what it alone writes while it has the entry. */
+/* Returns whether the end of a run may be noted later, in the visit that puts the entry back. The run has
+ * succeeded, and it is certain that the series goes on. There is no drop_result: user code must not see the
+ * series before the end is noted. The worker reads, without the lock, only what it alone writes while it has
+ * the entry. */
 static bool may_end_later(const struct hora__scheduled *scheduled, int code)
 {
     assert(scheduled->series != NULL);
@@ -645,15 +705,16 @@ static bool may_end_later(const struct hora__scheduled *scheduled, int code)
            hora__future_state(future) == HORA__FUTURE_NEW;
 }
 
-/* Cancel and shutdown change a word before they take the lock to look for the entry. So a thread with the
- * lock either sees the word, or they find the entry. */
+/* Returns whether the entry can be put back under the lock, which the caller holds, without a check
+ * afterwards. Cancel and shutdown change a word before they take the lock to look for the entry. So either
+ * the caller sees the word, or they find the entry. If a worker is missing, the general way starts one. */
 static bool may_return_locked(const hora_pool *pool, const hora_future *future)
 {
     int32_t control = hora__atomic_load(&pool->control);
     bool is_new = hora__future_state(future) == HORA__FUTURE_NEW || HORA__FAULT(SERIES_RETURNS_CANCELLED);
     bool is_running = hora__state_of(control) == HORA__RUNNING || HORA__FAULT(SERIES_RETURNS_AFTER_SHUTDOWN);
     bool is_staffed = hora__count_of(control) >= hora__atomic_load(&pool->core_threads);
-    return is_new && is_running && is_staffed; /* the general way starts a worker */
+    return is_new && is_running && is_staffed;
 }
 
 bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
@@ -676,7 +737,7 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
     return true;
 }
 
-/* Note the end of a run that could not be noted in the visit that was to put the entry back. */
+/* Notes the end of a run, and plans the next one, if hora__series_return_locked could not. */
 static void note_end_and_plan(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
@@ -691,16 +752,17 @@ static void note_end_and_plan(struct hora__scheduled *scheduled)
 
 /* ---- a run ---- */
 
+/* The context of the judge functions below. */
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
-    /* of a run that began when the entry was taken: */
-    bool is_called;  /* the body is about to be called, or has been */
-    bool ends_later; /* the visit that puts the entry back notes the end */
+    bool is_called;  /* on the short way: the body is about to be called, or has been */
+    bool ends_later; /* on the short way: the visit that puts the entry back notes the end */
 };
 
-/* Begin a run. This is the last moment at which the task can be paused or re-timed. A task that runs once
- * cannot be, if a waiting worker has withdrawn it. */
+/* Begins a run: `begins` of struct hora__judge. Returns false if the task was paused or re-timed since the
+ * worker decided to run it; this is the last moment for that. The stage of a task that runs once may be OUT
+ * here: a worker that waits for the task has removed it from the queue. */
 static bool begins(hora_future *future, void *context)
 {
     (void)future;
@@ -719,8 +781,9 @@ static bool begins(hora_future *future, void *context)
     return begins;
 }
 
-/* End a run, with one reading of the clock, and one visit to the timer queue unless a trigger has to be
- * asked. */
+/* Ends a run: `ends` of struct hora__judge. Notes the end, applies the rule for failures and plans the
+ * next run, with one reading of the clock and, unless a trigger has to be asked, in one visit to the timer
+ * queue. */
 static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
@@ -731,7 +794,8 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     int64_t in_a_row = in_a_row_locked(scheduled);
     bool goes_on = survives_locked(scheduled->series, code) && !has_run_enough(scheduled, code);
     int64_t skipped = 0;
-    if (goes_on && !hora_future_is_done(future)) { /* cancelled meanwhile: there is nothing to plan */
+    if (goes_on &&
+        !hora_future_is_done(future)) { /* if it was cancelled during the run, nothing is planned */
         skipped = scheduled->series->skipped;
         goes_on = next_locked(scheduled, code, now) != HORA_NEVER;
         skipped = scheduled->series->skipped - skipped;
@@ -746,14 +810,15 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
 }
 
-/* Whether no thread can ask about the run: the task runs once, the worker has the only reference, and no
- * hook sees it. */
+/* Returns whether no thread can ask about the run, so that it need not be noted: the task runs once, the
+ * worker has the only reference, and no hook or observer sees it. */
 static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *scheduled)
 {
     return scheduled->series == NULL && pool->before == NULL && pool->after == NULL &&
            !hora__pool_needs_futures(pool) && hora__atomic_load(&scheduled->future.object.references) == 1;
 }
 
+/* Runs a scheduled future. Returns whether it is put back afterwards. */
 static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
 {
     assert(thread != NULL);
@@ -766,6 +831,8 @@ static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, ho
     return hora__future_run_judged(&scheduled->future, thread, &judge);
 }
 
+/* Overlapping runs and foreign futures run once; only a scheduled future may be put back. See run of struct
+ * hora__pool_kind. */
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 {
     assert(future != NULL && thread != NULL);
@@ -784,7 +851,7 @@ bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
     return false;
 }
 
-/* As `begins` and `ends`, for a run that began when the entry was taken. */
+/* `begins` on the short way: the run began when the entry was taken. */
 static bool begins_shortly(hora_future *future, void *context)
 {
     (void)future;
@@ -793,6 +860,8 @@ static bool begins_shortly(hora_future *future, void *context)
     return true;
 }
 
+/* `ends` on the short way: leaves the end to the next visit if possible, else ends the run in the general
+ * way. */
 static enum hora__verdict ends_shortly(hora_future *future, int code, void *context)
 {
     assert(context != NULL);
@@ -801,7 +870,8 @@ static enum hora__verdict ends_shortly(hora_future *future, int code, void *cont
     return run->ends_later ? HORA__GOES_ON : ends(future, code, context);
 }
 
-/* The future was cancelled after ends_shortly returned that it goes on. */
+/* cannot_go_on of struct hora__judge: the future was cancelled after ends_shortly returned GOES_ON. The entry
+ * is not put back, so the end is noted here. */
 static void cannot_go_on(void *context)
 {
     const struct run *run = context;
@@ -813,6 +883,8 @@ static void cannot_go_on(void *context)
     unlock(run->scheduled);
 }
 
+/* See run_begun of struct hora__pool_kind. If the pool is not running any more, the rules after shutdown
+ * decide. */
 bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora_thread *thread)
 {
     assert(note->begun != NULL && note->ended == NULL);
@@ -834,6 +906,7 @@ bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora
     return stays;
 }
 
+/* The body has not returned, so the end of the run is noted here, if the run has begun. */
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
