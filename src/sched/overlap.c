@@ -160,6 +160,7 @@ static int run_body(void *arg, void **ret_result)
     return overlap->task.run(overlap->task.arg, ret_result);
 }
 
+/* The series is the first user of the task. The listener is called when the series is done. */
 int hora__overlap_new(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL && scheduled->series->overlap == NULL);
@@ -180,6 +181,7 @@ int hora__overlap_new(struct hora__scheduled *scheduled)
     return 0;
 }
 
+/* The task is not dropped: it belongs to the caller of the schedule function again. */
 void hora__overlap_forget(struct hora__scheduled *scheduled)
 {
     struct hora__overlap *overlap = scheduled->series != NULL ? scheduled->series->overlap : NULL;
@@ -323,6 +325,8 @@ static bool series_goes(hora_pool *pool, struct hora__scheduled *scheduled)
     return !hora__series_put_back(pool, &scheduled->future, false);
 }
 
+/* The run joins before the series is put back: otherwise the series could end, and be completed, without
+ * waiting for this run. */
 hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     assert(scheduled->series->overlap != NULL);
@@ -347,6 +351,7 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
     return &overlapping->future;
 }
 
+/* Runs that begin later take over class and level from the ticket of the series. */
 void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));

@@ -86,6 +86,8 @@ static void retime_series(struct hora__scheduled *scheduled, hora_ns due, hora_n
     series->is_given |= !series->is_retimed;
 }
 
+/* A task without series state is only changed while it waits in the queue, so its planned time is changed at
+ * once. */
 int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
 {
     struct hora__scheduled *scheduled;

@@ -243,6 +243,7 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
 
 /* ---- asking ---- */
 
+/* All checks come before the lock, which must not be taken in a forked process. */
 int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
     assert(ret_scheduled != NULL);
@@ -264,6 +265,7 @@ void hora__scheduled_leave(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&scheduled->queue->object.lock);
 }
 
+/* Used by the observer for a task that a worker has taken. */
 hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
 {
     hora__mutex_lock(&scheduled->queue->object.lock);
@@ -282,6 +284,7 @@ static hora_ns distance(const struct hora__scheduled *scheduled)
                         hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled)));
 }
 
+/* The result is negative if the task is late. */
 int hora_future_delay(hora_future *future, hora_ns *ret_delay)
 {
     struct hora__scheduled *scheduled;

@@ -63,6 +63,7 @@ static hora_ns now_of(const struct hora__scheduled *scheduled)
 
 /* ---- when it is due, and whether that still holds ---- */
 
+/* A paused task is never due, even if its time is stale: that is handled once it is resumed. */
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
 {
     assert(scheduled != NULL);
@@ -104,14 +105,14 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
     series->set_backs = timer_queue_of(scheduled->queue)->set_backs;
 }
 
+/* The end is an instant of the wall clock. A time of another timeline is translated by its distance from
+ * now. */
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned)
 {
     assert(rules != NULL && queue != NULL);
     if (rules->end.ns == 0)
         return false;
-    /* The end is a time of the wall clock. A time of another timeline is translated by its distance from
-     * now. */
     hora_ns distance = hora__ns_sub(planned, hora__timer_queue_now(queue, line));
     return line == HORA__WALL
                ? planned > rules->end.ns
@@ -523,6 +524,7 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     return over ? HORA_NEVER : next;
 }
 
+/* Plans the next run of an overlapping series, which does so when a run begins, not when it ends. */
 hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code)
 {
     assert(scheduled->series != NULL);
@@ -557,6 +559,7 @@ void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns plann
     }
 }
 
+/* Undoes hora__series_begins_locked for an overlapping run that was cancelled before its body was called. */
 void hora__series_did_not_begin(struct hora__scheduled *scheduled)
 {
     lock(scheduled);
@@ -615,6 +618,7 @@ static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
     return series->rules->count > 0 && series->runs >= series->rules->count + more;
 }
 
+/* Notes the end of an overlapping run. Its series plans the next run elsewhere: see hora__series_next. */
 bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row)
 {
     assert(scheduled->series != NULL && ret_in_a_row != NULL);
@@ -717,6 +721,7 @@ static bool may_return_locked(const hora_pool *pool, const hora_future *future)
     return is_new && is_running && is_staffed;
 }
 
+/* Called with the lock held by the worker that has run the task, before it takes its next entry. */
 bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
 {
     assert(run->ended != NULL);

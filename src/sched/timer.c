@@ -110,6 +110,7 @@ static inline int cancelled_too_late(const struct hora__timer *timer)
     return running < 0 ? running : running > 0 ? HORA_CANCEL_RUNNING : HORA_CANCEL_TOO_LATE;
 }
 
+/* See hora/timer.h. Most timers are cancelled while they are pending, in their lane. */
 int hora_timer_cancel(hora_timer *timer)
 {
     if (timer == NULL)

@@ -88,6 +88,7 @@ void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry 
                           hora__ns_add(due, series->rules->slack));
 }
 
+/* The entry is in its heaps, and it is tracked or the first of its heap. */
 void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(!entry->in_admission); /* I2 */
@@ -115,6 +116,7 @@ void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entr
     hora__timer_queue_count(timer_queue, entry, 1); /* I1 */
 }
 
+/* The slot of the entry is free afterwards; a caller that wants it reserved calls hora__timer_queue_keep. */
 void hora__timer_queue_remove(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(timer_queue->base.queue.size > 0); /* I1 */
@@ -129,6 +131,7 @@ void hora__timer_queue_remove(struct timer_queue *timer_queue, struct hora__entr
         hora__timer_queue_offer_timer(timer_queue);
 }
 
+/* An entry with slack has a slot in two heaps. */
 void hora__timer_queue_keep(struct timer_queue *timer_queue, struct hora__entry *entry, bool kept)
 {
     if (entry->kept == kept)
@@ -288,6 +291,7 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
     return admitted;
 }
 
+/* Lanes hold only one-shot entries on the own timeline: these alone go into the heap of the timer store. */
 bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                                      const struct hora__offer *offer)
 {
@@ -299,6 +303,7 @@ bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *
     return insert(timer_queue, scheduled, now, offer, false);
 }
 
+/* The reference is counted in the lane when the future is inserted, else separately. */
 bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                                   const struct hora__offer *offer)
 {
@@ -312,6 +317,7 @@ bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *sch
     return false;
 }
 
+/* The caller holds the lock of the future, whose rank is below that of a lane. */
 bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*may)(const void *context),
                                       const void *context)
 {

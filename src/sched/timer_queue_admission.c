@@ -180,6 +180,7 @@ struct hora__entry *hora__timer_queue_first_waiting(struct timer_queue *timer_qu
     return first != NULL ? entry_of(timer_queue, first) : NULL;
 }
 
+/* In the order of arrival. */
 void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__timeline line,
                                     void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {

@@ -138,6 +138,7 @@ static void free_task(struct hora__free_list *list, struct hora__detached *detac
 /* How many tasks of a lane may wait to be freed. Freeing many at a time saves taking the lane's lock. */
 enum { LEFT_MOST = HORA__KEPT(64, 2) };
 
+/* Called for each lane that the store absorbs, and with no other thread left when the queue is destroyed. */
 void hora__timer_queue_give_back(void *context, struct hora__lane *lane)
 {
     struct timer_queue *timer_queue = context;
@@ -177,6 +178,7 @@ static void end(struct hora__timer *timer)
     hora__atomic_publish(&timer->task.pending, 0);
 }
 
+/* The heap's memory comes first: the entry must not be accessed after `end`. */
 struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue,
                                                        struct hora__entry *entry)
 {
@@ -539,6 +541,7 @@ __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__tim
     return error < 0 ? error : was_pending;
 }
 
+/* Most timers that are moved are still in their lane: the queue's lock is not needed then. */
 int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due, bool is_long,
                                  uint64_t *ret_number)
 {
@@ -602,6 +605,8 @@ int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due, uint64
 
 /* ---- removing ---- */
 
+/* Everything is copied before the entry is released: a task's memory is reused, and a timer's belongs to its
+ * caller. */
 struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry,
                                                hora_ns due, struct hora__taken *ret_taken)
 {
@@ -669,6 +674,7 @@ bool hora__timer_queue_withdraw(hora_queue *queue, bool is_timer, uint64_t numbe
     return found;
 }
 
+/* The caller runs drop with no lock held, so it gets a copy. */
 hora_task hora__timer_queue_dismiss(hora_queue *queue, struct hora__entry *entry)
 {
     assert(entry->stage == HORA__SWEPT);
@@ -717,12 +723,13 @@ static int show(struct timer_queue *timer_queue, const struct hora__timer_queue_
     return error;
 }
 
+/* Threads that insert see `shown` under their lane's lock, or their task is absorbed here. */
 int hora__timer_queue_show(hora_queue *queue, const struct hora__timer_queue_maker *maker)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    /* I4: set before the lanes are absorbed. So a task is either absorbed now, or its thread sees this. */
+    /* I4: set before the lanes are absorbed. */
     hora__atomic_store(&timer_queue_of(queue)->store.lanes->shown, 1);
     if (!HORA__FAULT(TIMER_QUEUE_SHOWS_HEAP_ONLY))
         hora__timer_queue_absorb(queue);

@@ -120,6 +120,7 @@ static bool has_run_once(struct hora__entry *entry)
 
 #endif
 
+/* The link of the entry itself stays unset until another one follows. */
 void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry)
 {
     assert(!has_run_once(entry)); /* else the link would overwrite the note of its run */
@@ -380,6 +381,7 @@ void hora__timer_queue_move(hora_queue *queue, struct hora__entry *entry, hora_n
     hora__timer_queue_insert(timer_queue_of(queue), entry, due);
 }
 
+/* The record of a foreign future is freed, so its stage does not matter. */
 void hora__timer_queue_release(hora_queue *queue, struct hora__entry *entry)
 {
     if (entry->is_foreign) {
