@@ -93,7 +93,8 @@ static void unlock(struct hora__scheduled *scheduled)
 
 /* ---- making and destroying ---- */
 
-/* Stops to use the task: the `drop` of the series, also called for each run. The last user drops the task. */
+/* Stops using the task: the `drop` of the series, also called when a run is destroyed. The last user drops
+ * the task. */
 static void leave(void *arg)
 {
     struct hora__overlap *overlap = arg;
@@ -102,7 +103,7 @@ static void leave(void *arg)
         overlap->task.drop(overlap->task.arg);
 }
 
-/* Starts to use the task. Returns false if it has been dropped. */
+/* Starts using the task. Returns false if it has been dropped. */
 static bool enter(struct hora__overlap *overlap)
 {
     for (;;) {
@@ -134,8 +135,8 @@ static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
     return found;
 }
 
-/* The listener on the series: cancels its runs, with interrupt if the series was cancelled so. A series that
- * has reached its count or end has no run left. */
+/* The listener on the series: cancels its runs, with an interrupt if the series was cancelled with one. A
+ * series that has reached its count or end has no run left. */
 static void series_done(hora_future *future, void *context)
 {
     assert(context != NULL);
@@ -317,7 +318,7 @@ bool hora__overlap_close(struct hora__scheduled *scheduled)
     return nobody;
 }
 
-/* Puts the series back, or closes it. Returns whether the caller still has it, and closes its books. */
+/* Puts the series back, or closes it. Returns true if the caller still has it and must close its books. */
 static bool series_goes(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     if (is_last(pool, scheduled))

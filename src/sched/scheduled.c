@@ -265,7 +265,7 @@ void hora__scheduled_leave(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&scheduled->queue->object.lock);
 }
 
-/* Used by the observer for a task that a worker has taken. */
+/* The observer uses this for time limits that count from the planned time. */
 hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
 {
     hora__mutex_lock(&scheduled->queue->object.lock);

@@ -169,8 +169,8 @@ static void note_end_and_plan(struct hora__scheduled *scheduled);
 
 /* Puts a task back that its worker has, for its next run or because it has to wait. Returns false if the task
  * may not run any more and has been cancelled instead; then the worker closes its books. The worker checks
- * before and after putting back: before, to save the work; after, because a cancel or shutdown in between has
- * not found the entry in the queue. */
+ * for that before and after it puts the entry back: a cancel or shutdown that comes before the entry is in
+ * the queue again does not find it there. */
 bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -189,7 +189,8 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I3 */
     if (!HORA__FAULT(ADMISSION_SERIES_KEEPS_TICKET))
         (void)hora__timer_queue_end_ticket(scheduled);
-    /* The task may have been re-timed after its next time was found. A time that was given is never stale. */
+    /* The task may have been re-timed after its next time was found. The new time was given, so it does not
+     * depend on earlier changes of clocks and zones. */
     if (HORA__FAULT(SERIES_FORGETS_RETIME) || !take_new_plan_locked(scheduled))
         hora__scheduled_check_clock(scheduled);
     hora__timer_queue_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
@@ -279,7 +280,8 @@ static struct hora__decision find_anew(const struct hora__series *series, const 
 /* A zone has new rules: finds the first planned time after the last run by these. If there was no run, or
  * times after it were skipped, then the times before the new rules are settled, except the one that the task
  * waits for: the search begins at the refresh, or just before that time if it is earlier. A trigger that
- * cannot be asked for the times after any moment keeps a time that has come, or that follows no run. */
+ * cannot be asked for the times after any moment keeps the present planned time in that case, and also if the
+ * time has come. */
 static struct hora__decision find_by_new_rules(const struct hora__series *series, const struct moment *moment)
 {
     assert(series->trigger == HORA__ASKED);
@@ -358,7 +360,7 @@ static struct next_step note_decision_locked(struct hora__scheduled *scheduled, 
     bool waits = is_new || scheduled->paused;
     if (!is_new && scheduled->paused) {
         if (series->staleness < moment->staleness)
-            series->staleness = moment->staleness; /* undone, so that it is handled once resumed */
+            series->staleness = moment->staleness; /* it is handled once the task is resumed */
     } else if (!is_new) {
         hora__series_skips(series, decision->skipped);
         series->is_given &= scheduled->planned == decision->planned;
@@ -514,6 +516,7 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     if (series->is_retimed)
         next = series->planned_next;
     series->is_given = series->is_retimed || backs_off;
+    /* An overlapping series may have had no run for the present planned time. */
     series->has_skipped = scheduled->planned != series->last_planned;
     series->is_retimed = false;
     bool over = (series->trigger == HORA__ASKED && next == HORA_FOREVER) ||

@@ -167,6 +167,8 @@ int hora_timer_stop(hora_timer *timer)
     if (timer == NULL)
         return HORA_EINVAL;
     struct hora__timer *inner = hora__timer_inside(timer);
+    /* `pending` is read before `taken`. A worker that takes the timer sets `taken` before it clears
+     * `pending`, so the two readings cannot both miss it. */
     bool is_pending = hora__atomic_load(&inner->task.pending) != 0;
     if (was_taken(inner))
         return stop_fully(inner);

@@ -323,8 +323,8 @@ static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due
     hora__counter_add_alone(&pool->books.accepted, 1);
 }
 
-/* Inserts a copy of a task into the heap, which has room, and books it. The caller holds the queue's lock,
- * and takes that of a lane for the memory. Returns 0 or HORA_ENOMEM. */
+/* Inserts a copy of a task into the heap, which has room, and books it. The caller holds the queue's lock.
+ * The lock of a lane is taken for the memory. Returns 0 or HORA_ENOMEM. */
 static int insert_task(struct timer_queue *timer_queue, const struct hora__offer *offer, hora_ns due,
                        uint64_t *ret_number)
 {
@@ -388,8 +388,7 @@ __attribute__((noinline)) static int insert_with_lock(const struct arrival *arri
     return error;
 }
 
-/* Whether a worker has to be woken is decided after the lane's lock is released: see "Waking" in
- * timer/lanes.c. */
+/* Decides whether to wake a worker after the lane's lock is released: see "Waking" in timer/lanes.c. */
 int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *offer, hora_ns now,
                                   hora_ns due, uint64_t *ret_number)
 {
@@ -658,8 +657,8 @@ static bool withdraw(struct timer_queue *timer_queue, struct hora__timer_heap *h
     return false;
 }
 
-/* The caller has no pointer that it could use: a worker may have run and freed the task or timer. So the
- * number is searched for. */
+/* The task or timer may have run and been freed, so the caller has no pointer to it. Its number is searched
+ * for. */
 bool hora__timer_queue_withdraw(hora_queue *queue, bool is_timer, uint64_t number)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
