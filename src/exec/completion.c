@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion.c - futures in the order in which they are done
+/* completion.c - the completion service: futures in the order in which they are done
  *
- * How it works      Each task that was submitted has a member with a listener. When the future is done, the
- *                   listener puts it into the queue, with memory that was set aside by submit. If the queue
- *                   does not take it (no room, closed, no memory to grow), the member goes to the list of
- *                   late ones.
- * Late ones         A thread that takes looks at the queue first, then at the late ones, and only then waits
- *                   on the queue. Room may be made between a refusal and the list: so a thread that adds a
- *                   late one tries once more, and so does a thread that takes from the queue, since it has
- *                   made room. A thread that tries has the late one in hand, where no other thread sees it:
- *                   if the queue refuses it, and another thread has taken from the queue meanwhile, it tries
- *                   again. A queue with room never refuses.
- * Life              The service lives until its owner and the last pending member are gone. A service that is
- *                   freed, and whose queue is its own, gives back its references to its members: so a future
- *                   that never runs, and has no other reference, is destroyed, and the member with it.
+ * How it works      Each submitted task has a member with a listener. When the future is done, the listener
+ *                   puts it into the queue, with memory that submit set aside. If the queue refuses it (it is
+ *                   full, closed, or has no memory to grow), the member is put on the list of late members.
+ * Late members      A thread that takes tries the queue first, then the late members, and only then waits on
+ *                   the queue. Other threads may make room between the refusal and the insertion into the
+ *                   list. So a thread that adds a late member tries the queue once more, and a thread that
+ *                   has taken from the queue tries to move late members into it. While a thread tries, the
+ *                   late member is on no list, and a thread that makes room does not see it. So the thread
+ *                   that tries compares the number of takes before and after: if it has changed, it tries
+ *                   again.
+ * Lifetime          The service exists until its owner has freed it and the last pending member is gone. A
+ *                   service that owns its queue releases its references to the pending futures when it is
+ *                   freed. So a future that never runs and has no other reference is destroyed, and its
+ *                   member with it.
  * Locks             object.lock (rank OBJECT), never together with the queue's or a future's. */
 #include <hora/completion.h>
 
@@ -27,26 +28,29 @@
 
 struct hora_completion_service {
     struct hora__object object;
-    hora_executor executor; /* these three are immutable */
-    hora_queue *queue;
-    bool owns_queue;
+    hora_executor executor; /* a copy; immutable */
+    hora_queue *queue;      /* of futures that are done, with a reference each; immutable */
+    bool owns_queue;        /* the service made the queue, and frees it; immutable */
 
-    /* guarded by object.lock */
-    struct hora__members members;
-    struct hora__list late; /* done, but not in the queue */
-    uint64_t takes;         /* how often room was made in the queue */
-    int waiting;            /* threads in a call that takes */
+    /* Guarded by object.lock. */
+    struct hora__members members; /* futures that are not done */
+    struct hora__list late;       /* members that are done, but that the queue has refused */
+    uint64_t takes;               /* number of elements that this service has taken from the queue */
+    int waiting;                  /* number of threads that wait in poll_for or take */
 };
 
+/* A submitted future. It holds a reference to the future and one to the service until the future is done. */
 struct service_member {
-    struct hora__member member;
-    bool is_let_go; /* the service has been freed, and has given its reference back; guarded by its lock */
+    struct hora__member member; /* its link is in `members`, or in `late` */
+    /* The service was freed and has released its reference to the future. Guarded by the service's lock. */
+    bool is_let_go;
     hora_completion_service *service;
-    struct hora__put put; /* with the memory for the queue */
+    struct hora__put put; /* the element for the queue, with the memory that the queue needs for it */
 };
 
 /* ---- members ---- */
 
+/* Frees a member, and the memory for the queue if the queue has not taken it. Does not release the future. */
 static void member_free(struct service_member *member)
 {
     const struct hora__queue_kind *kind = member->service->queue->kind;
@@ -55,6 +59,7 @@ static void member_free(struct service_member *member)
     hora__free(member);
 }
 
+/* Returns the first late member; NULL: none. */
 static struct service_member *first_late_locked(const hora_completion_service *service)
 {
     if (hora__list_is_empty(&service->late))
@@ -62,7 +67,7 @@ static struct service_member *first_late_locked(const hora_completion_service *s
     return HORA__LIST_ENTRY(service->late.next, struct service_member, member.link);
 }
 
-/* The first late one, off the list; NULL: there is none. */
+/* Removes and returns the first late member; NULL: none. *ret_takes is the number of takes at this moment. */
 static struct service_member *take_late(hora_completion_service *service, uint64_t *ret_takes)
 {
     hora__mutex_lock(&service->object.lock);
@@ -74,17 +79,21 @@ static struct service_member *take_late(hora_completion_service *service, uint64
     return member;
 }
 
-/* Put it back. Whether room was made since then. */
+/* Makes a member the first late one again, after the queue has refused it. Returns whether an element has
+ * been taken from the queue since take_late: the caller must try again then, because the thread that made
+ * room did not see this member. */
 static bool put_back_late(hora_completion_service *service, struct service_member *member, uint64_t takes)
 {
     assert(member->service == service);
     hora__mutex_lock(&service->object.lock);
-    hora__list_add_last(service->late.next, &member->member.link); /* as the first */
+    hora__list_add_last(service->late.next,
+                        &member->member.link); /* before the first: it becomes the first */
     bool room = service->takes != takes;
     hora__mutex_unlock(&service->object.lock);
     return room && !HORA__FAULT(COMPLETION_TRIES_ONCE);
 }
 
+/* Appends a member that the queue has refused to the late ones. */
 static void add_late(hora_completion_service *service, struct service_member *member)
 {
     assert(member->service == service);
@@ -93,18 +102,19 @@ static void add_late(hora_completion_service *service, struct service_member *me
     hora__mutex_unlock(&service->object.lock);
 }
 
-/* Whether the queue has taken the future, with its reference; the member is gone then. */
+/* Puts the future of a member into the queue. Returns false if the queue refuses it. On success the queue
+ * owns the member's reference to the future, and the member is freed. */
 static bool put(hora_completion_service *service, struct service_member *member)
 {
     assert(member->service == service && member->put.item != NULL);
     if (hora__queue_put_now(service->queue, &member->put) < 0)
         return false;
     assert(member->put.memory == NULL);
-    hora__free(member); /* who has taken the future may have freed the queue since */
+    hora__free(member); /* not member_free: a thread that took the future may have freed the queue already */
     return true;
 }
 
-/* Try again for those that the queue has refused. */
+/* Moves late members into the queue, until there are none or the queue refuses one. */
 static void put_late(hora_completion_service *service)
 {
     struct service_member *member;
@@ -114,7 +124,7 @@ static void put_late(hora_completion_service *service)
             return;
 }
 
-/* An element was taken from the queue. */
+/* Called after an element was taken from the queue: counts it, and moves late members into the queue. */
 static void made_room(hora_completion_service *service)
 {
     hora__mutex_lock(&service->object.lock);
@@ -125,7 +135,8 @@ static void made_room(hora_completion_service *service)
         put_late(service);
 }
 
-/* Listener: a future is done. */
+/* The listener of a member: its future is done. Puts the future into the queue, or releases the member if the
+ * service was freed, and releases the member's reference to the service. */
 static void member_done(hora_future *future, void *context)
 {
     assert(future == ((struct service_member *)context)->member.future);
@@ -147,7 +158,8 @@ static void member_done(hora_future *future, void *context)
     hora__object_leave(&service->object);
 }
 
-/* Listener: a future that was let go has been destroyed, and was never done. */
+/* The listener of a member whose future was destroyed without being done. This happens only after the service
+ * was freed: until then the member has a reference to the future. */
 static void member_gone(void *context)
 {
     struct service_member *member = context;
@@ -157,7 +169,8 @@ static void member_gone(void *context)
     hora__object_leave(&service->object);
 }
 
-/* One that is pending, off the list, with the reference of the member; NULL: there is none. */
+/* Takes a pending member off the list, and returns its future with the member's reference; NULL: none is
+ * pending. The listener stays registered and frees the member later. */
 static hora_future *let_go(hora_completion_service *service)
 {
     hora_future *future = NULL;
@@ -166,7 +179,7 @@ static hora_future *let_go(hora_completion_service *service)
         struct service_member *member =
             HORA__LIST_ENTRY(service->members.pending.next, struct service_member, member.link);
         hora__members_remove_locked(&service->members, &member->member);
-        member->is_let_go = true; /* from here on it may be gone with the reference */
+        member->is_let_go = true; /* once the caller releases the reference, the member may be freed */
         future = member->member.future;
     }
     hora__mutex_unlock(&service->object.lock);
@@ -175,6 +188,8 @@ static hora_future *let_go(hora_completion_service *service)
 
 /* ---- making ---- */
 
+/* Runs after the owner has freed the service and the last member is gone. Releases the futures that were
+ * never taken: the late ones, and those in the queue if it belongs to the service. */
 static void destroy(struct hora__object *object)
 {
     hora_completion_service *service = HORA__LIST_ENTRY(object, struct hora_completion_service, object);
@@ -193,6 +208,8 @@ static void destroy(struct hora__object *object)
     hora__free(service);
 }
 
+/* Initialises a service that is zero. queue NULL: makes an unbounded linked queue. On error nothing is left
+ * but the memory of the service. */
 static int make(const hora_executor *executor, hora_queue *queue, hora_completion_service *service)
 {
     service->executor = *executor;
@@ -214,6 +231,7 @@ static int make(const hora_executor *executor, hora_queue *queue, hora_completio
     return error;
 }
 
+/* Refuses a synchronous queue (capacity 0): it cannot hold a future until a thread takes it. */
 int hora_completion_service_new(const hora_executor *executor, hora_queue *queue,
                                 hora_completion_service **ret_service)
 {
@@ -240,6 +258,8 @@ static int check(const hora_completion_service *service)
     return service == NULL ? HORA_EINVAL : hora__object_check(&service->object);
 }
 
+/* Releases the pending futures only if the queue is the service's own: futures for a queue of the user must
+ * still arrive there when they are done. */
 int hora_completion_service_free(hora_completion_service *service)
 {
     if (service == NULL)
@@ -261,7 +281,8 @@ int hora_completion_service_free(hora_completion_service *service)
 
 /* ---- submitting ---- */
 
-/* With the memory that will be needed when the future is done; NULL if there is none. */
+/* Makes a member, together with the memory that the queue will need for its future: so the listener cannot
+ * fail for lack of memory in a queue that allocates per element. NULL: out of memory. */
 static struct service_member *member_new(hora_completion_service *service)
 {
     assert(service->queue != NULL);
@@ -279,7 +300,8 @@ static struct service_member *member_new(hora_completion_service *service)
     return member;
 }
 
-/* The member becomes pending; it may be done before this returns. Takes over a reference. */
+/* Adds the member to the pending ones and registers its listener. Consumes a reference to the future. The
+ * future may be done, and the member freed, before this returns. */
 static void join(hora_completion_service *service, struct service_member *member, hora_future *future)
 {
     assert(member->service == service && future != NULL);
@@ -310,15 +332,15 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
     if (ret_future != NULL)
         *ret_future = hora_future_ref(future);
     else if (hora__atomic_load(&future->object.references) == 1)
-        (void)hora__future_abort(future,
-                                 HORA_EREJECTED); /* the executor has not kept it: it will never run */
+        /* The executor has accepted the future but kept no reference: it will never run. */
+        (void)hora__future_abort(future, HORA_EREJECTED);
     join(service, member, future);
     return 0;
 }
 
 /* ---- taking ---- */
 
-/* Take without waiting. HORA_EEMPTY, HORA_ECLOSED. */
+/* Takes a future without waiting: from the queue, or else the first late one. HORA_EEMPTY, HORA_ECLOSED. */
 static int poll_now(hora_completion_service *service, void **ret_item)
 {
     assert(ret_item != NULL);
@@ -348,7 +370,8 @@ int hora_completion_service_poll(hora_completion_service *service, hora_future *
     return error;
 }
 
-/* A worker that is about to wait: run what stands in its own pool's queue, until something can be taken. */
+/* Lets a worker that is about to wait run the pending futures that are in its own pool's queue, until one can
+ * be taken. Returns as poll_now. Without this, a pool whose workers all wait here would never go on. */
 static int help(hora_completion_service *service, hora_thread *thread, void **ret_item)
 {
     int error = HORA_EEMPTY;
@@ -364,6 +387,7 @@ static int help(hora_completion_service *service, hora_thread *thread, void **re
     return error;
 }
 
+/* Waits on the queue. `waiting` makes hora_completion_service_free fail in the meantime. */
 static int wait(hora_completion_service *service, hora_ns timeout, void **ret_item)
 {
     hora__mutex_lock(&service->object.lock);
@@ -409,6 +433,6 @@ int hora_completion_service_take(hora_completion_service *service, hora_future *
 int hora_completion_service_fd(hora_completion_service *service)
 {
     int error = service == NULL ? HORA_EINVAL : hora__object_check(&service->object);
-    return error < 0 ? error
-                     : hora_queue_fd(service->queue); /* there are late ones only while the queue is full */
+    /* The descriptor of the queue suffices: there are late members only while the queue is not empty. */
+    return error < 0 ? error : hora_queue_fd(service->queue);
 }

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future.c - the states of a future, and who may change them
+/* future.c - the states of a future and their transitions
  *
  * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL  complete_locked: run, complete, fail, ...
  *                   NEW -> CANCELLED                           cancel
  *                   NEW -> INTERRUPTING -> INTERRUPTED         cancel with interrupt
- * How it works      All transitions are made under the lock, so the transient states are seen only by those
- *                   who look without it (is_done, is_cancelled). The runner is noted under the lock before
- *                   the body and cleared after it, and a cancel interrupts it under the lock: so the
- *                   interrupt meets this task or none, never the thread's next task. The thread that makes a
- *                   future for a pool writes to it without the lock until it has been put into a queue or
- *                   handed to a worker (born_enqueued): no other thread can see it before. An owner's entry
- *                   ends together with the run, under the same lock; from then on the future is done, and its
- *                   owner has no part in it. After a transition out of NEW, with the lock free: waiting
- *                   threads are woken, listeners called, and the argument dropped, unless the body is still
- *                   running; then its thread does that when it ends. conclude.c does the latter two.
+ * Transitions       All transitions are made under the lock. So only threads that read the state without the
+ *                   lock (is_done, is_cancelled) can see the transient states.
+ * Running           The runner is set under the lock before the body and cleared under the lock after it. A
+ *                   cancel interrupts the runner under the lock. So the interrupt hits this task or none, but
+ *                   never the thread's next task. The owner's entry ends together with the run, in the same
+ *                   critical section: a thread that sees the future done also sees that no owner has it.
+ * Creation          The thread that makes a future for a pool writes to it without the lock until it puts the
+ *                   future into a queue or hands it to a worker (born_enqueued). No other thread can see the
+ *                   future before that.
+ * After the end     The thread that makes the transition out of NEW releases the lock, wakes the waiting
+ *                   threads, calls the listeners, and drops the argument. If the body is still running, the
+ *                   runner drops the argument when the body returns. conclude.c calls the listeners and drops
+ *                   the argument.
  * Invariants        I1 once out of NEW, the outcome never changes.
  *                   I2 task.drop is called exactly once, with no lock held, and not while the body runs.
  *                   I3 a result is dropped or taken, exactly once.
  *                   I4 threads wait only while the state is NEW.
- *                   I5 the name may be part of the argument, so nothing reads it after task.drop. The thread
- *                      that is going to drop the task replaces the name by a copy before that, under the
- *                      lock, and before the state is final unless the body is still running. So the runner,
- *                      and the thread that has completed the future, read the name without the lock; all
- *                      others read it under the lock.
+ *                   I5 the name may be part of the argument, so no thread reads it after task.drop. Before a
+ *                      thread drops the task, it replaces the name by a copy, under the lock. It does so
+ *                      before the state is final; or, if the body was still running then, after the body. So
+ *                      the runner, and the thread that has completed the future, may read the name without
+ *                      the lock; all others read it under the lock.
  * Locks             object.lock (rank OBJECT); thread->lock is taken under it, to interrupt. */
 #include "exec/future.h"
 
@@ -48,6 +51,7 @@ static_assert(sizeof(struct hora__caller_owned_future) <= sizeof(hora_future_sto
 
 /* ---- making, references ---- */
 
+/* Drops a result that the future does not store. */
 static void drop_result(hora_future *future, void *result)
 {
     if (future->task.drop_result != NULL && result != NULL)
@@ -86,6 +90,8 @@ int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future
     return error;
 }
 
+/* The path of a submission without terms. The object is prepared inline, and only a virtual clock is asked to
+ * count its users: so usually no call interrupts the writes to the new future. */
 int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
                             struct hora__shared_free_list *shared_free_list, hora_future **ret_future)
 {
@@ -137,6 +143,8 @@ int hora_future_new_promise(void (*drop_result_fn)(void *result), hora_future **
     return hora__future_new(&(hora_task){.drop_result = drop_result_fn}, NULL, ret_future);
 }
 
+/* Writes without the lock and without atomic operations: the queue has refused the future, so the caller is
+ * still the only thread that sees it. */
 void hora__future_unborn(hora_future *future)
 {
     assert(hora__atomic_load(&future->object.references) >= 1 && future->runner == NULL);
@@ -165,7 +173,8 @@ hora_future *hora_future_unref(hora_future *future)
     return NULL;
 }
 
-/* The future is part of a larger one: of an overlapping run, or of one that has terms. */
+/* Frees a future that is the first member of a larger struct: an overlapping run, or a bound future, whose
+ * extra it frees as well. */
 static void free_larger(hora_future *future)
 {
     assert(future->kind == HORA__FUTURE_BOUND || future->kind == HORA__FUTURE_OVERLAPPING);
@@ -174,7 +183,9 @@ static void free_larger(hora_future *future)
     hora__free(future);
 }
 
-/* The last reference is gone: no other thread can see the future any more. */
+/* The last reference is gone, so this reads and writes the future without its lock. The first test is true
+ * only for futures that still own something; for all others, destroying is a single call that returns the
+ * memory. */
 void hora__future_destroy(struct hora__object *object)
 {
     hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
@@ -188,16 +199,17 @@ void hora__future_destroy(struct hora__object *object)
     }
     assert(future->entries == 0);
     if (future->kind == HORA__FUTURE_PLAIN && !future->in_caller_memory)
-        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future); /* as a rule */
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future); /* the usual case */
     else if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, future);
     else if (future->kind != HORA__FUTURE_PLAIN)
         free_larger(future);
     else if (((struct hora__caller_owned_future *)future)->reclaimer != NULL)
-        hora__future_gone(
-            ((struct hora__caller_owned_future *)future)->reclaimer); /* the memory is gone after this */
+        /* The caller may reuse the memory before this returns. */
+        hora__future_gone(((struct hora__caller_owned_future *)future)->reclaimer);
 }
 
+/* Checks the argument of a public call: HORA_EINVAL, or the error of hora__object_check. */
 static int check(const hora_future *future)
 {
     return future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
@@ -205,23 +217,26 @@ static int check(const hora_future *future)
 
 /* ---- out of NEW ---- */
 
-/* What remains to be done after a transition, once the lock is free. Valid once announce_locked has filled it
- * in. */
+/* What a thread still has to do after a transition out of NEW, once it has released the lock. announce_locked
+ * fills it in; before that its contents are undefined. */
 struct completion {
-    struct hora__wakes wakes;
-    bool has_listeners;
-    bool drops_task;
+    struct hora__wakes wakes; /* the threads that waited for the future */
+    bool has_listeners;       /* the future had listeners when it left NEW */
+    bool drops_task;          /* this thread has to drop the task */
 };
 
+/* Publishes a state. A reader without the lock may see it late; a thread that must not miss it (a waiter)
+ * reads the state under the lock. */
 static void set_state(hora_future *future, enum hora__future_state state)
 {
     assert(hora__mutex_held(&future->object.lock) && state != HORA__FUTURE_NEW);
     HORA__ORDER_FAULT(FUTURE_STATE_RELAXED, memory_order_relaxed);
-    hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
+    hora__atomic_publish(&future->state, (int32_t)state);
 }
 
-/* I5: the caller is going to drop the task, unless it runs or has been dropped. From now on the name is a
- * copy, or NULL if there is no memory for one. */
+/* Replaces the name of the task by a copy, before this thread drops the task (I5); by NULL if there is no
+ * memory for a copy. Does nothing if this thread will not drop the task, because the body runs or the task
+ * was dropped already. */
 static void keep_name_locked(hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock) && future->task.drop != NULL);
@@ -237,7 +252,8 @@ static void keep_name_locked(hora_future *future)
     future->owns_name = copy != NULL;
 }
 
-/* The future has just left NEW and is in a final state. */
+/* Takes the waiting threads off the list of a future that has just reached a final state, sets its event, and
+ * notes in *after what the caller must do without the lock. */
 static void announce_locked(hora_future *future, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -245,13 +261,14 @@ static void announce_locked(hora_future *future, struct completion *after)
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
     if (future->event != NULL)
         hora__event_set(future->event, true);
-    after->has_listeners = future->listeners != NULL;                /* a later one is called at once */
+    after->has_listeners = future->listeners != NULL; /* a listener that is added later is called at once */
     after->drops_task = future->owes_drop && future->runner == NULL; /* I2 */
     if (after->drops_task)
         future->owes_drop = false;
 }
 
-/* With the lock free. The caller has a reference that outlives this. */
+/* Does what announce_locked has noted, after the caller has released the lock. The caller has a reference to
+ * the future that stays valid until this returns. */
 static inline void finish(hora_future *future, struct completion *after)
 {
     assert(!hora__mutex_held(&future->object.lock) && hora__future_state(future) != HORA__FUTURE_NEW);
@@ -262,7 +279,9 @@ static inline void finish(hora_future *future, struct completion *after)
         hora__future_conclude(future, after->has_listeners, drops);
 }
 
-/* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
+/* Makes the transition NEW -> COMPLETING -> NORMAL (failure 0) or EXCEPTIONAL. Returns false, and leaves
+ * *after alone, if the future was not NEW. Result and failure are written before the final state, so that a
+ * thread that sees that state may read them without the lock. */
 static bool complete_locked(hora_future *future, void *result, int failure, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -279,6 +298,7 @@ static bool complete_locked(hora_future *future, void *result, int failure, stru
     return true;
 }
 
+/* Completes a future, waiting threads and listeners included. Returns whether it was NEW. */
 static bool complete(hora_future *future, void *result, int failure)
 {
     struct completion after;
@@ -318,7 +338,8 @@ bool hora__future_abort(hora_future *future, int why)
 
 /* ---- running ---- */
 
-/* The owner, if there is one, is through with an entry. */
+/* Counts one entry of `owner` less. After the last one the future has no owner, and another pool may take it.
+ * Does nothing if `owner` is NULL or is not the owner that the future follows. */
 static void leave_owner_locked(hora_future *future, const struct hora__queue_owner *owner)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -329,8 +350,9 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
         future->owner = NULL;
 }
 
-/* Tells the observer of the worker when the future was accepted. by.came holds that while the future is NEW
- * and belongs to the observer's pool. */
+/* Copies the time when the future was accepted to the observer of the worker, before the result overwrites
+ * it. by.came holds that time only while the future is NEW and belongs to the observer's pool. Not inlined,
+ * so that threads without an observer do not pay for it. */
 __attribute__((noinline)) static void tell_worker_observer_locked(
     const hora_future *future, struct hora__worker_observer *worker_observer)
 {
@@ -341,6 +363,8 @@ __attribute__((noinline)) static void tell_worker_observer_locked(
             : HORA_NEVER;
 }
 
+/* Makes the calling thread the runner, unless the future is done or runs already. Returns whether it is. If
+ * not, ends the entry of `owner`: there will be no run that ends it. */
 static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
 {
     assert(thread == hora__thread_existing() && future->task.run != NULL);
@@ -359,8 +383,9 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
     return runs;
 }
 
-/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW.
- * `judge` may be NULL. */
+/* Ends a run: makes its end the outcome of the future, unless a cancel or an expiry came first, and ends the
+ * entry of `owner` (NULL: none) in the same critical section. With the verdict HORA__GOES_ON the future stays
+ * NEW. Returns whether it is still NEW. `judge` may be NULL. */
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result,
                     enum hora__verdict verdict, const struct hora__queue_owner *owner,
                     const struct hora__judge *judge)
@@ -374,7 +399,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     leave_owner_locked(future, owner);
     bool stays_new = verdict == HORA__GOES_ON && hora__future_state(future) == HORA__FUTURE_NEW;
     bool completed = !stays_new && complete_locked(future, result, failure, &after);
-    bool drops_late = !completed && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
+    /* It was cancelled while the body ran, so the cancelling thread left the drop to this one (I2). */
+    bool drops_late = !completed && !stays_new && future->owes_drop;
     if (drops_late) {
         if (future->task.drop != NULL)
             keep_name_locked(future);
@@ -382,7 +408,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     }
     hora__mutex_unlock(&future->object.lock);
     if (judge != NULL && judge->cannot_go_on != NULL && verdict == HORA__GOES_ON && !stays_new)
-        judge->cannot_go_on(judge->context); /* before code of the user sees that */
+        judge->cannot_go_on(judge->context); /* before code of the user can see the end of the series */
     if (!completed || failure != 0)
         drop_result(future, result); /* I3: no caller will see it */
     if (completed)
@@ -392,7 +418,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     return stays_new;
 }
 
-/* Run it in any thread; if it succeeds, that means `success`. */
+/* Runs a future in a thread of the user. `success` is the verdict if the body returns 0. Returns 1 if the
+ * future ran, 0 if it was done or running, or an error. *ret_stays_new is set only if it ran. */
 static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_new)
 {
     assert(success == HORA__SUCCEEDS || success == HORA__GOES_ON);
@@ -414,7 +441,7 @@ static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_
 int hora_future_run(hora_future *future)
 {
     bool stays_new;
-    (void)hora_future_ref(future); /* the task may give the caller's reference back */
+    (void)hora_future_ref(future); /* the task may release the caller's reference */
     int ran = run(future, HORA__SUCCEEDS, &stays_new);
     (void)hora_future_unref(future);
     return ran;
@@ -429,7 +456,9 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-/* Apart, so that threads without an observer do not pay for it. */
+/* Calls the body between the two calls of the worker's observer. If `begins` refuses the run, returns the
+ * code with which the future fails, and does not call the body. Not inlined, so that threads without an
+ * observer do not pay for it. */
 __attribute__((noinline)) static int call_watched(hora_future *future,
                                                   struct hora__worker_observer *worker_observer,
                                                   void **ret_result)
@@ -456,6 +485,8 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     return true;
 }
 
+/* The judge is asked between the body and end_run, with no lock held: it takes the lock of the timer queue,
+ * and the future may be cancelled in the meantime. end_run then ignores its verdict. */
 bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge)
 {
     assert(judge->begins != NULL && judge->ends != NULL);
@@ -471,6 +502,8 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL, judge);
 }
 
+/* If this thread is the runner, the run ends here as if the body had failed. If not, the thread was ended by
+ * a hook before or after the run: then only the entry may be left to end, and the future to abort. */
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left)
 {
     hora_thread *thread = hora__thread_existing();
@@ -487,6 +520,10 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
 
 /* ---- cancelling ---- */
 
+/* Makes the transition NEW -> CANCELLED, or NEW -> INTERRUPTING -> INTERRUPTED with `interrupt`, and
+ * interrupts the runner. Returns what was cancelled; HORA_CANCEL_TOO_LATE, with *after undefined, if the
+ * future was not NEW. The runner is interrupted under the lock, because it could begin its next task
+ * otherwise. */
 static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -511,6 +548,7 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct com
     return what;
 }
 
+/* The runner is interrupted under the lock, as in cancel_locked. */
 hora_cancel hora__future_expire(hora_future *future)
 {
     struct completion after;
@@ -527,24 +565,25 @@ hora_cancel hora__future_expire(hora_future *future)
     return completed ? what : HORA_CANCEL_TOO_LATE;
 }
 
-/* It has been cancelled before it ran: the owner that must be asked to take it out of a queue, kept alive by
- * a reference; NULL: none. That entry has no other owner then. Whether it is taken out or a worker has it
- * already, the thread that has it finds that it is done. If it is out at once, *ret_is_out says so; then the
- * caller has the reference of the entry. */
+/* Separates a future that was cancelled before it ran from its owner. Returns the owner, with a reference to
+ * its object, if the caller must ask it to remove the entry once the lock is free (leave_queue); else NULL:
+ * there is no owner, the owner keeps cancelled futures, or the entry is out already. In the last case
+ * *ret_is_out is set, and the caller owns the reference of the entry. If a worker takes the entry first, it
+ * finds the future done and ends the entry itself. */
 HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *future, bool *ret_is_out)
 {
     assert(hora__mutex_held(&future->object.lock));
     struct hora__queue_owner *owner = future->owner;
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
         return NULL;
-    *ret_is_out = owner->cancel_in_lane != NULL &&
-                  owner->cancel_in_lane(owner, future); /* the owner may be gone after this */
+    *ret_is_out = owner->cancel_in_lane != NULL && owner->cancel_in_lane(owner, future);
     if (!*ret_is_out)
         hora__object_ref(owner->object);
-    leave_owner_locked(future, owner);
+    leave_owner_locked(future, owner); /* only compares pointers: with its last entry the owner may be gone */
     return *ret_is_out ? NULL : owner;
 }
 
+/* Asks the owner to remove the entry of a cancelled future, and releases the reference to the owner. */
 static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
 {
     assert(!hora__mutex_held(&future->object.lock));
@@ -553,7 +592,8 @@ static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
     hora__object_leave(object);
 }
 
-/* With the lock: whether it waits for its owner, and only the owner has to be told that it is cancelled. */
+/* Returns whether only the owner has to be notified if the future is cancelled now: it is queued, no thread
+ * waits for it, and it has no listener, no event and nothing to drop. */
 HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -563,15 +603,16 @@ HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
            future->owner != NULL && future->owner->counts_cancelled == NULL;
 }
 
-/* Cancel one of these, and unlock: as cancel_noticed, without what is not needed. */
+/* As cancel_noticed, for a future for which is_unnoticed_locked is true: it skips the steps that have nothing
+ * to do. Called with the lock held, releases it. The state is set before the entry can leave the queue: a
+ * thread that waits until a scheduler is idle may return as soon as the entry has left (needs_no_news in
+ * sched/scheduler.c), and must not find the future NEW. */
 static hora_cancel cancel_unnoticed(hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock) && future->owner != NULL);
     bool is_out = false;
     if (!HORA__FAULT(CANCEL_TELLS_TOO_LATE))
-        set_state(
-            future,
-            HORA__FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
+        set_state(future, HORA__FUTURE_CANCELLED);
     future->owes_drop = false;
     struct hora__queue_owner *owner = part_from_owner_locked(future, &is_out);
     if (HORA__FAULT(CANCEL_TELLS_TOO_LATE))
@@ -580,11 +621,11 @@ static hora_cancel cancel_unnoticed(hora_future *future)
     if (owner != NULL)
         leave_queue(future, owner);
     if (is_out)
-        hora__object_leave(&future->object); /* the entry's */
+        hora__object_leave(&future->object); /* the reference of the entry */
     return HORA_CANCEL_REMOVED;
 }
 
-/* Cancel any, and unlock. */
+/* Cancels a future in any state. Called with the lock held, releases it. */
 __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future, bool interrupt)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -596,14 +637,14 @@ __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future,
     bool is_new = what != HORA_CANCEL_TOO_LATE;
     bool tells_user = is_new && (after.has_listeners || (after.drops_task && future->task.drop != NULL));
     if (tells_user)
-        (void)hora_future_ref(future); /* for that may give the caller's reference back */
+        (void)hora_future_ref(future); /* code of the user may release the caller's reference */
     hora__mutex_unlock(&future->object.lock);
     if (is_new)
         finish(future, &after);
     if (owner != NULL)
         leave_queue(future, owner);
     if (is_out)
-        (void)hora_future_unref(future); /* the entry's */
+        (void)hora_future_unref(future); /* the reference of the entry */
     if (tells_user)
         (void)hora_future_unref(future);
     return what;
@@ -629,7 +670,7 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
     if (future->owner == NULL)
         future->owner = owner;
     bool is_owner =
-        future->owner == owner; /* a second queue is not followed: its workers meet a done future */
+        future->owner == owner; /* false: it is in the queue of another pool, which stays its owner */
     if (is_owner && future->entries == 0 && future->runner == NULL &&
         hora__future_state(future) == HORA__FUTURE_NEW)
         future->by.came = came;
@@ -646,8 +687,9 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 
 /* ---- in memory of the caller ----
  *
- * The caller has the memory back once the last reference is gone. The thread that gives that one back
- * resolves a waiter on the caller's stack, as the last thing it does, and touches the future no more. */
+ * The caller gets the memory back when the last reference is gone. The thread that releases that reference
+ * resolves a waiter on the stack of the thread in hora_future_reclaim. It does so last, and does not touch
+ * the future afterwards. */
 
 int hora_future_init(hora_future_storage *storage, const hora_task *task, hora_future **ret_future)
 {
@@ -660,6 +702,7 @@ int hora_future_init(hora_future_storage *storage, const hora_task *task, hora_f
     return error;
 }
 
+/* Takes no lock: the waiter is on no list, and only this thread resolves it. */
 void hora__future_gone(struct hora__waiter *reclaimer)
 {
     assert(reclaimer != NULL);
@@ -669,7 +712,9 @@ void hora__future_gone(struct hora__waiter *reclaimer)
     hora__wakes_flush(&wakes);
 }
 
-/* Note who wants the memory back. HORA_EDEADLK if the task itself asks. */
+/* Notes the waiter that the destructor resolves. Cancels a future that no thread runs and no pool has: it
+ * will never be done otherwise, and its task must be dropped. Returns HORA_EDEADLK if the task itself
+ * reclaims its future. */
 static int note_reclaimer(hora_future *future, hora_thread *thread, struct hora__waiter *waiter)
 {
     assert(future->in_caller_memory);
@@ -703,8 +748,8 @@ int hora_future_reclaim(hora_future *future)
     bool interrupted = false;
     hora__object_leave(&future->object);
     while (hora__waiter_park(&waiter, hora__clock_or_default(NULL), HORA_FOREVER) != HORA__WAKE_RESOLVED)
-        interrupted |=
-            hora__thread_take_interrupt(thread); /* kept for later: the memory is in use until then */
+        /* The memory is in use until the waiter is resolved, so the interrupt must wait until then. */
+        interrupted |= hora__thread_take_interrupt(thread);
     if (interrupted)
         (void)hora_thread_interrupt(thread);
     return 0;
@@ -712,12 +757,14 @@ int hora_future_reclaim(hora_future *future)
 
 /* ---- the name, for threads that do not run the task: I5 ---- */
 
+/* The simulator may switch threads at the atomic point; with the planted fault, that is when another thread
+ * frees the name. */
 const char *hora__future_lock_name(hora_future *future)
 {
     if (!HORA__FAULT(FUTURE_NAME_UNLOCKED))
         hora__mutex_lock(&future->object.lock);
     const char *name = future->task.name;
-    HORA__ATOMIC_POINT(); /* who reads it without the lock may come too late */
+    HORA__ATOMIC_POINT();
     return name;
 }
 
@@ -727,6 +774,8 @@ void hora__future_unlock_name(hora_future *future)
         hora__mutex_unlock(&future->object.lock);
 }
 
+/* Copies the name only if the task has a drop function: only then can the name be freed while the future
+ * exists. */
 void hora__future_copy_task(hora_future *future, struct hora__task_copy *ret_copy)
 {
     assert(ret_copy != NULL);
@@ -743,6 +792,7 @@ void hora__future_copy_task(hora_future *future, struct hora__task_copy *ret_cop
 
 enum { STATE_SIZE = 128 };
 
+/* Writes the state in words, as FutureTask.toString of the JDK has it, into STATE_SIZE characters. */
 static void describe_state(hora_future *future, char *state)
 {
     int outcome = hora__future_outcome(future);
@@ -764,6 +814,7 @@ static void describe_state(hora_future *future, char *state)
     }
 }
 
+/* Writes "name (file:line) [state]". Returns the length without truncation, as snprintf does. */
 static int describe(const hora_future *future, const char *name, const char *state, char *text, size_t size)
 {
     const hora_task *task = &future->task;
@@ -777,8 +828,9 @@ int hora_future_describe(hora_future *future, char *text, size_t size)
     if (future == NULL || (text == NULL && size > 0))
         return HORA_EINVAL;
     describe_state(future, state);
-    if (hora__object_check(&future->object) <
-        0) /* the lock cannot be taken, and without it the name cannot be read */
+    /* In a forked child, or in a callback under a lock of hora, this call cannot take the future's lock, and
+     * without it the name must not be read. */
+    if (hora__object_check(&future->object) < 0)
         return describe(future, NULL, state, text, size);
     const char *name = hora__future_lock_name(future);
     int length = describe(future, name, state, text, size);

@@ -16,51 +16,56 @@
 struct hora_pool;
 struct hora__shared_free_list;
 
-/* Of a task's name where it is copied, with the final NUL. */
+/* Size of a buffer for a copy of a task's name, including the final NUL. */
 enum { HORA__NAME_SIZE = 256 };
 
-/* Told when the future is done, after waiting threads have been woken; with no lock held. */
+/* A callback for the end of a future. The thread that completes the future calls it after it has woken the
+ * waiting threads, with no lock held. Listeners of hora itself (groups, completion services) are embedded in
+ * their owner; those of the user are allocated, and conclude.c may call them later. */
 struct hora__listener {
     struct hora__listener *next; /* in a ring; see struct hora_future */
     void (*done)(hora_future *future, void *context);
-    /* called instead if the future is destroyed before it is done; NULL: nothing to do */
+    /* Called instead of `done` if the future is destroyed before it is done. NULL: nothing to do. */
     void (*gone)(void *context);
     void *context;
-    void (*drop)(void *context); /* after the call, or instead of it; NULL: nothing to do */
-    bool allocated;              /* to be freed after the call */
+    void (*drop)(void *context); /* called after `done` or `gone`; NULL: nothing to do */
+    bool allocated;              /* hora_future_on_done made it; it is freed before the call */
 };
 
-/* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows
- * nothing more of pools. */
+/* The pool of a queued future, as seen by a thread that waits for the future or cancels it. future.c and
+ * future_get.c use nothing else of a pool. */
 struct hora__queue_owner {
-    struct hora__object *object; /* kept alive while it is asked */
-    /* The future has been cancelled, and has parted from this owner: if an entry of it is in the queue, take
-     * that out and end it. */
+    struct hora__object *object; /* the pool; callers without the future's lock hold a reference to it */
+    /* Removes the entry of a future that has just been cancelled, if it is still in the queue, and ends the
+     * entry. The future has already left this owner. Called with no lock held. */
     void (*cancelled)(struct hora__queue_owner *owner, hora_future *future);
-    /* The same, with the future's lock held, for what can be taken out at once: whether it was, and its entry
-     * has ended. The reference of the entry is the caller's. NULL: never. */
+    /* As `cancelled`, but with the future's lock held, for an entry that can be removed without further work.
+     * Returns true if the entry was removed and has ended; the caller then owns the entry's reference. NULL:
+     * the owner has no such entries. */
     bool (*cancel_in_lane)(struct hora__queue_owner *owner, hora_future *future);
-    /* A future that it is to run, or runs, has been cancelled: with the future's lock held. NULL: it does not
-     * count that. */
+    /* Counts the cancellation of a future that is queued or running. Called with the future's lock held.
+     * NULL: the owner does not measure. */
     void (*counts_cancelled)(struct hora__queue_owner *owner, const hora_future *future);
-    /* No worker is there, see below: try to start one if a task is queued. Whether there is still none. */
+    /* Tries to start a worker if `workers` is 0 and a task is queued. Returns true if `workers` is still
+     * 0. */
     bool (*rescue)(struct hora__queue_owner *owner);
-    /* All its workers, with references, if there are not more than so many, and no other thread can come for
-     * its queue. How many; else -1. */
+    /* Writes references to all workers into `threads`, and returns their number. Returns -1 if there are more
+     * than `most`, or if the owner could still start another worker. */
     int (*find_workers)(struct hora__queue_owner *owner, hora_thread **threads, int most);
-    hora__atomic workers; /* threads that have begun to take from its queue, and have not left */
-    hora__atomic keeps_cancelled;
-    hora_ns spin; /* how long to look before waiting for a future; immutable */
+    hora__atomic workers;         /* workers that have begun to take tasks and have not ended */
+    hora__atomic keeps_cancelled; /* not 0: cancelled futures stay in the queue until a worker takes them */
+    hora_ns spin;                 /* how long a thread polls a future before it parks; 0: not; immutable */
 };
 
-/* FutureTask's own states, with all their transitions:
+/* The states of a future, as in FutureTask, with all their transitions:
  *
  *     NEW -> COMPLETING -> NORMAL         the task succeeded
  *     NEW -> COMPLETING -> EXCEPTIONAL    it failed, was rejected or abandoned
  *     NEW -> CANCELLED                    cancelled without interrupt
  *     NEW -> INTERRUPTING -> INTERRUPTED  cancelled with interrupt
  *
- * Callers see four of them (hora_future_state): COMPLETING and INTERRUPTING last only moments. */
+ * COMPLETING and INTERRUPTING last only while a thread holds the future's lock. The public states
+ * (hora_future_state) do not show them. */
 enum hora__future_state {
     HORA__FUTURE_NEW = 0,
     HORA__FUTURE_COMPLETING,
@@ -71,11 +76,11 @@ enum hora__future_state {
     HORA__FUTURE_INTERRUPTED,
 };
 
-/* How long to wait between two attempts to start a worker: longer each time. `before`: the pause before this
- * one; 0: it is the first. */
 #define HORA__RESCUE_PAUSE_LEAST HORA_MS(10)
 #define HORA__RESCUE_PAUSE_MOST  HORA_SECONDS(1)
 
+/* Returns how long to wait before the next attempt to start a worker. The pause doubles with each attempt, up
+ * to HORA__RESCUE_PAUSE_MOST. `before` is the previous pause; 0: this is the first. */
 static inline hora_ns hora__rescue_pause(hora_ns before)
 {
     assert(before >= 0);
@@ -83,91 +88,96 @@ static inline hora_ns hora__rescue_pause(hora_ns before)
     return pause < HORA__RESCUE_PAUSE_MOST ? pause : HORA__RESCUE_PAUSE_MOST;
 }
 
-/* What a future is the first part of. */
+/* The struct that a future is the first member of. It decides how the memory is released. */
 enum hora__future_kind {
-    HORA__FUTURE_PLAIN,
-    HORA__FUTURE_SCHEDULED,   /* a struct hora__scheduled */
-    HORA__FUTURE_OVERLAPPING, /* a struct hora__member */
-    HORA__FUTURE_BOUND,       /* a struct hora__bound */
+    HORA__FUTURE_PLAIN,       /* struct hora_future, or struct hora__caller_owned_future */
+    HORA__FUTURE_SCHEDULED,   /* struct hora__scheduled */
+    HORA__FUTURE_OVERLAPPING, /* struct overlapping_run in sched/overlap.c */
+    HORA__FUTURE_BOUND,       /* struct hora__bound */
 };
 
-/* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that
- * is. */
+/* The fields are arranged so that the struct has little padding: a program may have millions of futures, and
+ * the time to make one depends on its size. */
 struct hora_future {
-    struct hora__object object; /* its references are the future's */
-    hora__atomic state;         /* an enum hora__future_state; written under the lock, read by anyone */
+    struct hora__object object; /* lock, clock, and the future's reference count */
+    hora__atomic state;         /* an enum hora__future_state; written under the lock, read by any thread */
     uint8_t kind;               /* an enum hora__future_kind; immutable */
-    /* written before another thread has seen it */
+    /* Written only while the future is visible to its creator alone. */
     union {
         struct {
-            bool in_caller_memory : 1; /* it is the first part of a struct hora__caller_owned_future */
+            bool in_caller_memory : 1; /* it is the first member of a struct hora__caller_owned_future */
             bool is_executed : 1;      /* hora_pool_execute made it: no caller has a handle */
-            bool spins : 1;            /* a thread that waits for it looks first */
+            bool spins : 1;            /* a thread that waits for it polls for owner->spin first */
         };
-        uint8_t first_flags; /* all of these, to be cleared at once */
+        uint8_t first_flags; /* all of these, so that they can be cleared at once */
     };
 
-    /* guarded by object.lock */
+    /* Guarded by object.lock. */
     union {
         struct {
-            bool owes_drop : 1;        /* task.drop has not been called */
-            bool has_result : 1;       /* there is a result that no caller has taken */
+            bool owes_drop : 1;        /* task.drop has not been called, and no thread is about to call it */
+            bool has_result : 1;       /* by.result is a result that no caller has taken */
             bool listed : 1;           /* it is in a hora_future_list */
-            bool limit_interrupts : 1; /* its run was interrupted because a time was over */
-            bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
+            bool limit_interrupts : 1; /* its run was interrupted because a time limit had passed */
+            bool nudged : 1;           /* set by hora__future_nudge, cleared when a waiting worker helps */
             bool owns_name : 1;        /* task.name is a copy, freed with the future */
-            bool is_pending : 1;       /* it waits to be concluded by a thread, see conclude.c; */
-            bool calls_late : 1;       /* and then its listeners are called, */
-            bool drops_late : 1;       /* and its task is dropped */
-            bool is_gone : 1; /* its last reference is gone, and it waits to be destroyed; the thread's own */
+            bool is_pending : 1;       /* it is in a thread's list of futures to conclude, see conclude.c */
+            bool calls_late : 1;       /* is_pending: that thread will call its listeners */
+            bool drops_late : 1;       /* is_pending: that thread will drop its task */
+            /* Its last reference is gone, and it waits in a thread's list to be destroyed. Only that thread
+             * uses the flag, without the lock. */
+            bool is_gone : 1;
         };
-        uint16_t flags; /* all of these, to be cleared at once */
+        uint16_t flags; /* all of these, so that they can be cleared at once */
     };
-    int failure; /* EXCEPTIONAL: why; never 0 then */
-    int entries; /* how often its owner is going to run it */
+    int failure; /* EXCEPTIONAL: the reason, never 0; else 0 */
+    int entries; /* number of entries that `owner` still has to run or to discard */
     union {
-        void *result; /* NORMAL */
-        int64_t came; /* NEW, in a pool that measures: when it was accepted; see observer.h */
+        void *result; /* NORMAL: what the task returned */
+        int64_t came; /* NEW, in a pool that measures: when the pool accepted it; see observer.h */
     } by;
     hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
-    struct hora__queue_owner *owner; /* the pool that is going to run it; NULL: none */
-    /* while it is NEW; later its place among those that a thread has to conclude */
+    struct hora__queue_owner *owner; /* the pool that has entries of it, borrowed; NULL: none */
+    /* NEW: the waiting threads. Once it is done: its link in a thread's list of futures to conclude. */
     struct hora__list waiters;
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
-    hora_task task;            /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
-    hora_future *next;         /* in a hora_future_list; of the list's owner */
-    struct hora__event *event; /* readable when it is done; NULL: not asked for */
+    hora_task task;            /* immutable except for its name, see I5 in future.c; a promise has no `run` */
+    hora_future *next;         /* in a hora_future_list; belongs to the owner of the list */
+    struct hora__event *event; /* its descriptor is readable once the future is done; NULL: not made */
 };
 
+/* Reads the state without the lock. A thread that reads a final state also sees the result and the failure,
+ * which were written before it. */
 HORA__INLINE enum hora__future_state hora__future_state(const hora_future *future)
 {
     HORA__ORDER_FAULT(FUTURE_READ_RELAXED, memory_order_relaxed);
     return (enum hora__future_state)hora__atomic_load(&future->state);
 }
 
-/* A future of a plain pool that has terms. */
+/* A future of a plain pool with terms (hora_task_options), or with a captured context. */
 struct hora__bound {
-    hora_future future; /* first: they begin at the same address */
-    struct hora__extra *extra;
+    hora_future future;        /* first, so that both have the same address */
+    struct hora__extra *extra; /* owned */
 };
 
-/* A future in memory of the caller. */
+/* A future in memory of the caller; see hora_future_init. */
 struct hora__caller_owned_future {
-    hora_future future;
-    /* the thread that wants the memory back; NULL: none; guarded by the future's lock */
+    hora_future future; /* first, so that both have the same address */
+    /* The thread that waits in hora_future_reclaim; NULL: none. Guarded by the future's lock. */
     struct hora__waiter *reclaimer;
 };
 
-/* Initialises a future in memory with any contents. in_caller_memory: the memory is a
- * hora__caller_owned_future. */
+/* Initialises a future in memory with any contents. `clock` is the clock of its timed waits; NULL: the
+ * default clock. in_caller_memory: the memory is a struct hora__caller_owned_future. Returns 0 or the error
+ * of hora__object_init. */
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
                                                           const hora_clock *clock, bool in_caller_memory);
 
-/* The same beside an object that exists, and that the caller has checked: with its clock. */
+/* As hora__future_init, with the clock of an existing object that the caller has checked. */
 __attribute__((warn_unused_result)) int hora__future_init_beside(hora_future *future, const hora_task *task,
                                                                  const struct hora__object *other);
 
-/* All but the object; for what is part of something larger. */
+/* Initialises every field except `object`, for callers that initialise the object in their own way. */
 HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
 {
     assert(task != NULL);
@@ -192,15 +202,18 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
         ((struct hora__caller_owned_future *)future)->reclaimer = NULL;
 }
 
-/* The last reference is gone: release everything, the memory included. For futures that are part of something
- * larger. */
+/* Releases everything that a future without references owns, including its memory. It is the destructor of
+ * plain futures; the destructors of larger structs call it. */
 void hora__future_destroy(struct hora__object *object);
 
-/* It would run code of the user when it is destroyed: whether its destructor is called again for that, now or
- * later. See conclude.c. */
+/* Puts the destruction of a future on the calling thread's list of futures to conclude, because it runs code
+ * of the user. Returns true if it did; the destructor is then called a second time, possibly before this
+ * returns, and the caller must not touch the future. Returns false in that second call, and if the
+ * destruction cannot be postponed. See conclude.c. */
 __attribute__((noinline)) bool hora__future_puts_off_end(hora_future *future);
 
-/* The first thing that each destructor of a future asks: whether it is to do nothing now for that reason. */
+/* Returns whether a destructor must return at once, because the destruction of this future was postponed.
+ * Each destructor of a future calls this first. */
 HORA__INLINE bool hora__future_ends_later(hora_future *future)
 {
     bool drops = future->owes_drop && future->task.drop != NULL;
@@ -209,9 +222,11 @@ HORA__INLINE bool hora__future_ends_later(hora_future *future)
            hora__future_puts_off_end(future);
 }
 
-/* The same, but for the memory. */
+/* Releases what a future without references still owns, except its memory: the task, an untaken result,
+ * listeners that were never called, the event and a copied name. */
 void hora__future_release_rest(hora_future *future);
 
+/* As hora__future_release_rest; most futures own nothing any more and do not pay for the call. */
 HORA__INLINE void hora__future_release(hora_future *future)
 {
     assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
@@ -220,17 +235,21 @@ HORA__INLINE void hora__future_release(hora_future *future)
         hora__future_release_rest(future);
 }
 
-/* The future is done: call its listeners, drop its task, or both; or note that for the outermost call of this
- * thread, which does it then. With no lock held. */
+/* Calls the listeners of a future that is done (`calls`), drops its task (`drops`), or both. If the calling
+ * thread is already concluding another future, this only adds the future to the thread's list, and the
+ * outermost call does the rest. Called with no lock held, by a thread that has a reference. */
 void hora__future_conclude(hora_future *future, bool calls, bool drops);
 
-/* Three steps of a thread that concludes. It interrupts that, to run something else that may end futures;
- * futures noted so far are concluded with those. It resumes. It was ended in a callback: noted futures are
- * concluded now. */
+/* Lets the calling thread run another task from within a callback: futures that end in that task are
+ * concluded there, together with those that are pending already. Returns whether the thread was concluding;
+ * the caller passes this to hora__conclude_resume after the task. */
 bool hora__conclude_interrupt(hora_thread *thread);
 void hora__conclude_resume(hora_thread *thread, bool concludes);
+
+/* Concludes all pending futures of a thread that a callback or a task is ending. */
 void hora__conclude_at_end(hora_thread *thread);
 
+/* Returns whether the future has a listener that has not been called. Takes the future's lock. */
 static inline bool hora__future_has_listeners(hora_future *future)
 {
     hora__mutex_lock(&future->object.lock);
@@ -239,34 +258,40 @@ static inline bool hora__future_has_listeners(hora_future *future)
     return has;
 }
 
-/* Tell the reclaimer that the memory is its own again. */
+/* Wakes the thread that reclaims the memory of a future. After this the memory belongs to that thread. */
 void hora__future_gone(struct hora__waiter *reclaimer);
 
-/* Make a future; the clock is that of its timed waits. */
+/* Makes a plain future, with one reference. `clock` is the clock of its timed waits; NULL: the default
+ * clock. HORA_ENOMEM, and the errors of hora__object_init. */
 __attribute__((warn_unused_result)) int hora__future_new(const hora_task *task, const hora_clock *clock,
                                                          hora_future **ret_future);
 
-/* The same beside an object that exists, and that the caller has checked, and in memory of a pool. */
+/* As hora__future_new, with the clock of an existing object that the caller has checked, and with memory from
+ * the free list of a pool. */
 __attribute__((warn_unused_result)) int hora__future_new_beside(
     const hora_task *task, const struct hora__object *other, struct hora__shared_free_list *shared_free_list,
     hora_future **ret_future);
 
-/* The same of one that has terms: they pass to it with success. */
+/* As hora__future_new, for a future with an extra. On success the future owns the extra. */
 __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *task, const hora_clock *clock,
                                                                struct hora__extra *extra,
                                                                hora_future **ret_future);
 
-/* Give back the only reference to a future that only the caller has seen: the task is the caller's again, and
- * is not dropped. */
+/* Releases the only reference to a future that no other thread has seen, without dropping its task: the
+ * caller owns the task again. For submissions that failed. */
 void hora__future_forget(hora_future *future);
 
-/* The owner is going to run the future: it stands in its queue, or a worker has it. The second function: the
- * owner is through with one such entry. In between the future is not given up, even if for a moment it is
- * neither queued nor running. `came` is when it came, for an owner that measures. */
+/* Notes that the owner has one more entry of the future, in its queue or at a worker. `came` is the time of
+ * acceptance, for an owner that measures; else 0. A future follows only one owner at a time: a call with
+ * another owner is ignored, and the workers of that owner find the future done or run it. */
 void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner, int64_t came);
+
+/* Notes that the owner has finished with one entry. Until then the future knows its owner, even at moments
+ * when it is neither queued nor running. */
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
-/* The same as the first, for a future that only the caller has seen: with so many references from now on. */
+/* As hora__future_enqueued, without the lock, for a future that only the caller has seen. Sets the number of
+ * references, which includes that of the entry. */
 HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner,
                                              int references)
 {
@@ -276,78 +301,95 @@ HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__q
     future->entries = 1;
 }
 
-/* It found no place: as if that had not been called. */
+/* Undoes hora__future_born_enqueued after the queue refused the future: the caller has the only reference. */
 void hora__future_unborn(hora_future *future);
 
-/* Fail it without a run: HORA_EREJECTED, HORA_EABANDONED or HORA_EEXPIRED. Whether that is the outcome. Not
- * if it runs: then that was another entry of it, which goes on. */
+/* Fails a future that does not run with `why`: HORA_EREJECTED, HORA_EABANDONED, HORA_EEXPIRED or the code of
+ * a before hook. Returns whether that is now its outcome. Does nothing if the future runs: the future was
+ * queued more than once, and its other entry is running. */
 bool hora__future_abort(hora_future *future, int why);
 
-/* Fail it with HORA_EEXPIRED; if it runs, interrupt it, and let its outcome not count. HORA_CANCEL_REMOVED:
- * it did not run. An entry in a queue is the caller's to take out. */
+/* Fails a future with HORA_EEXPIRED. If it runs, interrupts the runner and ignores the outcome of the run.
+ * Returns HORA_CANCEL_REMOVED if it did not run: the caller must then remove its entry from the queue.
+ * HORA_CANCEL_INTERRUPTED: it ran; HORA_CANCEL_TOO_LATE: it was done already. */
 __attribute__((warn_unused_result)) hora_cancel hora__future_expire(hora_future *future);
 
-/* The thread that runs it was interrupted for its sake, or has not been yet; by that thread. And: whether it
- * was interrupted, because of that, or because it was cancelled or has expired. */
+/* Notes whether a time limit has interrupted the current run. The runner calls it with false before the body,
+ * because the flag of a series may be left from an earlier run, and with true after an interrupted body. */
 void hora__future_note_interrupt(hora_future *future, bool interrupted);
+
+/* Returns whether the runner was interrupted because of this future: by a time limit, by a cancel, or because
+ * it expired. */
 bool hora__future_was_interrupted(hora_future *future);
 
-/* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it
- * has run. Whether it ran. */
+/* Runs the future in the calling thread, whose record is `thread`. The entry of `owner` (NULL: none) ends
+ * together with the run. Returns false if the future was done or is running elsewhere. Not inlined: each
+ * probe must exist once in the program, see sys/probe.h. */
 __attribute__((noinline)) bool hora__future_run(hora_future *future, hora_thread *thread,
-                                                struct hora__queue_owner *owner); /* once: see probe.h */
+                                                struct hora__queue_owner *owner);
 
-/* What the end of a run means for the future. */
+/* What the end of a run means for the future: it stays NEW for the next run of a series, or it is done. */
 enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
 
-/* Who decides that: these are called by the running thread, with no lock held. */
+/* The callbacks by which a scheduler decides about a run. The running thread calls them with no lock held. */
 struct hora__judge {
-    bool (*begins)(hora_future *future,
-                   void *context); /* the body is about to run; false: it is not to, after all */
+    /* Called before the body. False: the body must not run; the future stays NEW. */
+    bool (*begins)(hora_future *future, void *context);
+    /* Called after the body, with the code that it returned. */
     enum hora__verdict (*ends)(hora_future *future, int code, void *context);
-    void (*cannot_go_on)(
-        void *context); /* `ends` has said GOES_ON, and the future was cancelled before; NULL: no matter */
+    /* Called if the verdict is GOES_ON but the future is done already, because it was cancelled during the
+     * run. NULL: nothing to do. */
+    void (*cannot_go_on)(void *context);
     void *context;
 };
 
-/* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let
- * it begin, and it has not been cancelled meanwhile. The owner's entry does not end with it. */
+/* Runs the future in the calling thread, whose record is `thread`, and asks the judge what the end of the run
+ * means. Returns true if the future is still NEW: the verdict was HORA__GOES_ON, or `begins` returned false,
+ * and the future was not cancelled in the meantime. The entry of the owner does not end here. */
 __attribute__((noinline)) bool hora__future_run_judged(hora_future *future, hora_thread *thread,
                                                        const struct hora__judge *judge);
 
-/* The calling thread, which was given an entry of it by the owner, is about to end: close the books of the
- * entry, unless it has left already. It fails, unless it has ended before, or another thread runs it. */
+/* Ends the worker's entry of a future when the body, or a hook around it, ends the calling thread. has_left:
+ * the run ends the entry (hora__future_run), so this need not. The future fails with HORA_EABANDONED, unless
+ * it is done or another thread runs it. */
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left);
 
-/* Register a listener that the caller provides; called at once if it is done. */
+/* Registers a listener in memory of the caller, which stays valid until it is called. Calls it at once if the
+ * future is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);
 
-/* If the calling thread is a worker and the future stands in its pool's queue, take it out and run it. If its
- * time has not come yet, returns when, by the pool's clock, to try again; else HORA_FOREVER. */
+/* If the calling thread is a worker and the future is in its own pool's queue, removes the future from the
+ * queue and runs it. Returns when to try again, by the pool's clock, if the future may not run yet; else
+ * HORA_FOREVER. */
 hora_ns hora__help(hora_future *future, hora_thread *thread);
 
-/* Note what the calling thread, which is a worker or runs a future, is about to wait for. HORA_EDEADLK if
- * that would never end. In either case hora__end_waiting follows. */
+/* Notes that the calling thread, which is a worker or runs a future, is about to wait for `future` without a
+ * time limit. Returns HORA_EDEADLK if the wait would never end. The caller calls hora__end_waiting in either
+ * case. */
 __attribute__((warn_unused_result)) int hora__begin_waiting(hora_future *future, hora_thread *thread);
 void hora__end_waiting(hora_thread *thread);
 
-/* Its time has changed: those who wait for it may be able to help sooner, or only later. */
+/* Makes the workers that wait for the future call hora__help again, because it was re-timed, or because
+ * admission may let it run now. */
 void hora__future_nudge(hora_future *future);
 
-/* Takes the future's lock, and returns the name of its task, which another thread may drop otherwise; and
- * releases the lock. */
+/* Takes the future's lock and returns the name of its task, which stays valid until hora__future_unlock_name
+ * releases the lock. Without the lock another thread could drop the task, and the name with it. */
 const char *hora__future_lock_name(hora_future *future);
 void hora__future_unlock_name(hora_future *future);
 
 /* A copy of a future's task, for callers that cannot rule out that another thread drops the task at the same
- * time. Its name is in the copy if it may go with the argument, cut to whole characters that fit. */
+ * time. */
 struct hora__task_copy {
     hora_task task;
-    char name[HORA__NAME_SIZE];
+    char name[HORA__NAME_SIZE]; /* task.name points to it if the name may be freed with the argument */
 };
+
+/* Copies the task of a future. A name that does not fit is cut at the end of a character. */
 void hora__future_copy_task(hora_future *future, struct hora__task_copy *ret_copy);
 
-/* The error that stands for the outcome, 0 for NORMAL, HORA_EAGAIN if it is not done. */
+/* Returns the outcome: 0 (NORMAL), HORA_ECANCELED, HORA_EREJECTED, HORA_EABANDONED, HORA_EEXPIRED, or
+ * HORA_EFAILED for any other failure; HORA_EAGAIN if the future is not done. */
 int hora__future_outcome(hora_future *future);
 
 #endif

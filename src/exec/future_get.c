@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future_get.c - waiting for a future, looking at its outcome, and being told of it
+/* future_get.c - waiting for a future, and reading its outcome
  *
  * Precedence        done, then interrupted, then timed out.
- * Helping           A worker that waits for a task which stands in its own pool's queue takes it out and runs
- *                   it itself: to sleep would cost the pool the thread that is to run it, and with a single
- *                   one would never end. That is done to a certain depth only, since each level needs stack:
- *                   beyond it the worker waits.
- * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this
- *                   one in turn, never ends; nor does one for a task in the queue of a pool all of whose
- *                   workers do so. Each thread notes what it waits for before it looks at what those wait for
- *                   that could run it (begin_waiting); so of two that close a ring at the same time at least
- *                   one sees it. Every thread of a ring is a worker, or runs a future that another one waits
- *                   for: so the others need not note anything. */
+ * Helping           A worker that waits for a task in its own pool's queue removes the task from the queue
+ *                   and runs it. If the worker slept instead, the pool would lack a thread, and a pool with
+ *                   one thread would wait forever. Each level of helping needs stack, so the depth is
+ *                   limited; beyond the limit the worker just waits.
+ * Deadlock          An untimed wait never ends if the task runs on the waiting thread itself, or on a thread
+ *                   that waits for the waiting thread; or if the task is in the queue of a pool whose workers
+ *                   all wait in this way. hora__begin_waiting finds such waits, and the call fails with
+ *                   HORA_EDEADLK. A thread first notes what it waits for, and only then reads what the other
+ *                   threads wait for. So if two threads close a ring at the same time, at least one of them
+ *                   sees it. Each thread in a ring is a worker, or runs a future that another thread waits
+ *                   for; all other threads need not note anything.
+ * Rescue            If a pool could not start a single worker, for example because the system had no more
+ *                   threads, no thread will run its tasks. A thread that waits for one of them tries from
+ *                   time to time to start a worker (attend). */
 #include <assert.h>
 #include <stddef.h>
 
@@ -25,11 +29,12 @@
 void hora__future_note_interrupt(hora_future *future, bool interrupted)
 {
     hora__mutex_lock(&future->object.lock);
-    if (interrupted || !hora_future_is_done(future)) /* what has expired meanwhile stays so */
+    if (interrupted || !hora_future_is_done(future)) /* a future that has just expired keeps its flag */
         future->limit_interrupts = interrupted;
     hora__mutex_unlock(&future->object.lock);
 }
 
+/* A cancel with interrupt shows in the state. An expiry and an overrun set limit_interrupts instead. */
 bool hora__future_was_interrupted(hora_future *future)
 {
     enum hora__future_state state = hora__future_state(future);
@@ -41,14 +46,16 @@ bool hora__future_was_interrupted(hora_future *future)
     return interrupted;
 }
 
+/* The flag is for a worker that has called hora__help and has not parked yet: wait_until checks it under the
+ * lock. Workers that have parked are woken. */
 void hora__future_nudge(hora_future *future)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&future->object.lock);
     future->nudged = true;
-    bool is_done = hora__future_state(future) !=
-                   HORA__FUTURE_NEW; /* then no thread waits, and the list may be part of another one */
+    /* If it is done, no thread waits, and its list head may be linked into a list of conclude.c. */
+    bool is_done = hora__future_state(future) != HORA__FUTURE_NEW;
     for (struct hora__list *link = future->waiters.next; !is_done && link != &future->waiters;
          link = link->next)
         hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
@@ -56,7 +63,8 @@ void hora__future_nudge(hora_future *future)
     hora__wakes_flush(&wakes);
 }
 
-/* The state after COMPLETING: that lasts only while another thread holds the lock. */
+/* Returns the given state, or the state that follows if it is COMPLETING. That state lasts only while another
+ * thread holds the lock, so taking the lock once is enough. */
 static enum hora__future_state past_completing(hora_future *future, enum hora__future_state state)
 {
     assert(!hora__mutex_held(&future->object.lock));
@@ -68,14 +76,14 @@ static enum hora__future_state past_completing(hora_future *future, enum hora__f
     return state;
 }
 
-/* Result and failure are written before the state says so, and never again: who has seen the state needs no
- * lock. */
+/* Result and failure are written before the final state and never changed: a thread that has read the state
+ * needs no lock. */
 int hora__future_outcome(hora_future *future)
 {
     assert(future != NULL);
     enum hora__future_state state = hora__future_state(future);
     if (state == HORA__FUTURE_NORMAL)
-        return 0; /* as a rule */
+        return 0; /* the usual case */
     state = past_completing(future, state);
     if (state == HORA__FUTURE_NORMAL)
         return 0;
@@ -88,10 +96,12 @@ int hora__future_outcome(hora_future *future)
     return is_own ? failure : HORA_EFAILED;
 }
 
+/* Returns the outcome of a future that is done, as the get calls return it. The result stays owned by the
+ * future. */
 static int answer(hora_future *future, void **ret_result)
 {
     int outcome = 0;
-    if (hora__future_state(future) != HORA__FUTURE_NORMAL) /* it is, as a rule */
+    if (hora__future_state(future) != HORA__FUTURE_NORMAL) /* usually it is */
         outcome = hora__future_outcome(future);
     assert(outcome != HORA_EAGAIN);
     if (outcome == 0 && ret_result != NULL)
@@ -101,15 +111,18 @@ static int answer(hora_future *future, void **ret_result)
 
 /* ---- waits that never end ----
  *
- * A thread that waits for a future waits for the thread that runs it; or, if it is queued, for any worker of
- * its pool. It waits for ever if each thread that it may wait for in this way, directly or not, waits itself,
- * without a limit. What other threads may still do, like cancelling a future, is not considered. Locks are
- * taken one at a time: a future's, then a thread's. Each step holds a reference to what it looks at. */
+ * A thread that waits for a future depends on the thread that runs it or, if it is queued, on any worker of
+ * its pool. The wait never ends if every thread on which it depends, directly or indirectly, waits too,
+ * without a time limit. The search does not consider what threads outside this set may still do, such as
+ * cancelling a future. It holds one lock at a time, a future's or a thread's, and a reference to everything
+ * it reads. */
 
-/* More threads than these are not looked at: that would cost more than it is likely to tell. */
+/* The search gives up beyond this number of threads: a ring that large is unlikely, and looking for it would
+ * make every wait of a worker in a large pool expensive. */
 enum { MOST_THREADS = 32 };
 
-/* What a thread waits for without a limit, with a reference; NULL: nothing. And which of its waits it is. */
+/* Returns the future that a thread waits for without a time limit, with a reference; NULL: none. *ret_wait is
+ * the number of the wait, which tells it apart from a later wait for the same future. */
 static hora_future *awaited_by(hora_thread *thread, uint32_t *ret_wait)
 {
     hora__mutex_lock(&thread->lock);
@@ -119,6 +132,8 @@ static hora_future *awaited_by(hora_thread *thread, uint32_t *ret_wait)
     return future;
 }
 
+/* Notes what the calling thread waits for; NULL: nothing. Borrows the future: the
+ * caller holds a reference until it clears the note. */
 static void note(hora_thread *thread, hora_future *future)
 {
     assert(thread == hora__thread_existing());
@@ -128,16 +143,17 @@ static void note(hora_thread *thread, hora_future *future)
     hora__mutex_unlock(&thread->lock);
 }
 
-/* Threads that wait for each other, as far as they are known, with references to all that is named here. */
+/* The threads that the search has reached so far. It holds references to the threads and futures in it. */
 struct knot {
-    int count;
+    int count; /* of members, at least 1: the first is the calling thread */
     struct {
         hora_thread *thread;
-        hora_future *awaited; /* NULL: it has not been looked at yet */
-        uint32_t wait;
+        hora_future *awaited; /* what the thread waits for; NULL: the search has not read it yet */
+        uint32_t wait;        /* the number of that wait, as in awaited_by */
     } members[MOST_THREADS];
 };
 
+/* Returns whether the thread is in the knot. */
 static bool has(const struct knot *knot, const hora_thread *thread)
 {
     assert(knot->count <= MOST_THREADS);
@@ -147,7 +163,8 @@ static bool has(const struct knot *knot, const hora_thread *thread)
     return false;
 }
 
-/* One that has to be looked at. Takes over a reference. Whether there is room for it. */
+/* Adds a thread to the knot, unless it is there already. Consumes the reference to it. Returns false if there
+ * is no room. */
 static bool add(struct knot *knot, hora_thread *thread)
 {
     assert(knot->count >= 1 && knot->count <= MOST_THREADS);
@@ -161,6 +178,7 @@ static bool add(struct knot *knot, hora_thread *thread)
     return true;
 }
 
+/* Releases all references of the knot. */
 static void release(struct knot *knot)
 {
     for (int i = 0; i < knot->count; i++) {
@@ -169,8 +187,9 @@ static void release(struct knot *knot)
     }
 }
 
-/* All threads that could run this future, with references: the one that runs it, or all workers of the pool
- * in whose queue it is. How many; -1: it is done, or others could, or they are too many. */
+/* Writes references to all threads that could complete the future into `threads`: its runner, or all workers
+ * of the pool that has it queued. Returns their number; -1 if the future is done, if other threads could
+ * complete it, or if there are more than MOST_THREADS. */
 static int find_those_who_could_run(hora_future *future, hora_thread **threads)
 {
     assert(!hora__mutex_held(&future->object.lock));
@@ -186,13 +205,14 @@ static int find_those_who_could_run(hora_future *future, hora_thread **threads)
         return 1;
     }
     if (owner == NULL)
-        return -1; /* a promise, for example */
+        return -1; /* for example a promise, which any thread may complete */
     int count = owner->find_workers(owner, threads, MOST_THREADS);
     hora__object_leave(owner->object);
     return count;
 }
 
-/* Whether all of them are in the knot, or can be added. */
+/* Returns true if all threads that could complete the future are in the knot or, with may_add, were added to
+ * it. */
 static bool add_those_who_could_run(struct knot *knot, hora_future *future, bool may_add)
 {
     hora_thread *threads[MOST_THREADS];
@@ -209,7 +229,8 @@ static bool add_those_who_could_run(struct knot *knot, hora_future *future, bool
     return all;
 }
 
-/* Look at each thread, and at those that it waits for: whether all of them wait. */
+/* First pass: adds the threads that each member of the knot depends on, until no new ones are found. Returns
+ * whether all of them wait without a time limit. The knot grows while the loop runs. */
 static bool all_wait(struct knot *knot)
 {
     assert(knot->count == 1);
@@ -222,8 +243,10 @@ static bool all_wait(struct knot *knot)
     return true;
 }
 
-/* Look once more: first at who could run what is awaited, then at the waits. If none has changed, there was a
- * moment between the two looks in which all of the threads waited for each other. */
+/* Second pass: the first one read the threads one after the other, so they may never have waited all at once.
+ * Checks again which threads could complete each awaited future, and then that no thread has begun another
+ * wait. If nothing has changed, there was a moment between the two passes in which all threads of the knot
+ * waited for each other. */
 static bool still_wait(struct knot *knot)
 {
     assert(knot->count >= 1);
@@ -261,6 +284,8 @@ void hora__end_waiting(hora_thread *thread)
 
 /* ---- waiting ---- */
 
+/* The flag `nudged` is cleared before the attempt: a nudge after this point is still set when wait_until
+ * checks it, so the worker tries again and does not sleep through a change. */
 hora_ns hora__help(hora_future *future, hora_thread *thread)
 {
     assert(thread == hora__thread_existing());
@@ -268,21 +293,24 @@ hora_ns hora__help(hora_future *future, hora_thread *thread)
     if (worker == NULL)
         return HORA_FOREVER;
     hora__mutex_lock(&future->object.lock);
-    future->nudged = false; /* what changes from now on is seen before the worker sleeps */
+    future->nudged = false;
     bool ours =
         future->runner == NULL && future->owner != NULL && future->owner == hora__worker_owner(worker);
     hora__mutex_unlock(&future->object.lock);
     return ours ? hora__worker_run_queued(worker, future) : HORA_FOREVER;
 }
 
-/* With the lock: whether no worker of its pool is there, which is to run it. */
+/* Returns whether the future belongs to a pool that has no worker now. */
 static bool is_unattended_locked(const hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock));
     return future->owner != NULL && hora__atomic_load(&future->owner->workers) == 0;
 }
 
-/* HORA_EAGAIN: there is something to do first, see wait. `attended`: that has been looked at. */
+/* Waits until the future is done or the deadline has passed. Returns HORA_EAGAIN without waiting if the
+ * caller must do something first: help, because the future was nudged, or start a worker, because its pool
+ * has none. `attended`: the caller has just tried to start one. All of this is checked under the lock, so no
+ * change is missed between the check and the wait. */
 static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline, bool attended)
 {
     assert(thread == hora__thread_existing());
@@ -299,8 +327,8 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
     return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
 }
 
-/* Look for a while, if the pool is one that wants it so: whether the future is done. Also without this all
- * goes well, so what ends it needs no care. */
+/* Polls the future for the spin time of its pool, at most for `timeout`. Returns whether it is done. This
+ * only avoids parking, and wait is correct without it; so a stale read here does no harm. */
 static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     assert(future->spins && thread->worker == NULL);
@@ -315,8 +343,9 @@ static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeo
     return true;
 }
 
-/* If no worker of its pool is there, let one be started, if that is possible now. When to look again, after a
- * pause that grows; HORA_FOREVER: there is no need to. */
+/* If the pool of the future has no worker, tries to start one. Returns when the caller must try again, after
+ * a pause that grows with each attempt; HORA_FOREVER if the pool has a worker. Not inlined, because it is
+ * rare. */
 __attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pause)
 {
     assert(*pause >= 0);
@@ -335,7 +364,9 @@ __attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pa
     return hora__clock_deadline(future->object.clock, *pause);
 }
 
-/* Wait, and help when that is possible: a task of a scheduler cannot be run before its time. */
+/* Waits until the future is done. A worker helps first, and again whenever the future may have become
+ * runnable: a task of a scheduler cannot run before its time. Returns 0, HORA_ETIMEDOUT, HORA_EINTERRUPTED or
+ * HORA_EDEADLK. */
 static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     assert(timeout > 0);
@@ -349,14 +380,15 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
         hora_ns help_at = thread->worker != NULL ? hora__help(future, thread) : HORA_FOREVER;
         hora_ns look_at = help_at < attend_at ? help_at : attend_at;
         hora_ns until = look_at < deadline ? look_at : deadline;
-        /* Without a limit other threads have to see what this one waits for, if they may wait for it in
-         * turn. */
+        /* An untimed wait must be visible to other threads if they can depend on this one: if it is a worker
+         * or runs a future. */
         bool is_noted = until == HORA_FOREVER && (thread->runs != 0 || thread->worker != NULL);
         int error = is_noted ? hora__begin_waiting(future, thread) : 0;
         if (error == 0)
             error = wait_until(future, thread, until, until != HORA_FOREVER && attend_at != HORA_FOREVER);
         if (is_noted)
             hora__end_waiting(thread);
+        /* A timeout before the caller's deadline is the time to help or to start a worker, not the end. */
         bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && look_at < deadline);
         if (!looks_again)
             return error;
@@ -386,6 +418,8 @@ int hora_future_get(hora_future *future, void **ret_result)
     return hora_future_get_for(future, HORA_FOREVER, ret_result);
 }
 
+/* Clears has_result under the lock, so that only one caller takes the result (I3 of future.c). by.result
+ * itself stays: hora_future_get may still read it. */
 int hora_future_take_result(hora_future *future, void **ret_result)
 {
     int error = future == NULL || ret_result == NULL ? HORA_EINVAL : hora__object_check(&future->object);
@@ -436,7 +470,7 @@ int hora_future_failure(hora_future *future)
 {
     if (future == NULL || hora__object_check(&future->object) < 0)
         return 0;
-    (void)hora__future_outcome(future); /* not in the middle of completing */
+    (void)hora__future_outcome(future); /* waits out COMPLETING, so that `failure` is written */
     return hora__future_state(future) == HORA__FUTURE_EXCEPTIONAL ? future->failure : 0;
 }
 
@@ -445,6 +479,8 @@ const hora_task *hora_future_task(const hora_future *future)
     return future == NULL ? NULL : &future->task;
 }
 
+/* Makes the event of a future, and sets it if the future is done already. Most futures have none, so it is
+ * made on demand. HORA_ENOMEM, and the errors of hora__event_init. */
 static int make_event_locked(hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock) && future->event == NULL);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future_memory.c - see future_memory.h
+/* future_memory.c - the free lists that recycle the memory of futures
  *
- * How much          A thread keeps at most 2 * BATCH blocks. A shared free list keeps at most MOST batches,
- *                   about 12 MB. All of it was in use a moment ago, and a thread that needs a block takes it
- *                   there before it asks the system; so there is never more memory than was needed at the
- *                   same time. Each time that a worker finds nothing to do, it frees one of PARTS parts of
- *                   what is beyond HORA__FREE_LIST_KEEPS batches.
- * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or
- *                   frees a batch too few. So it could be relaxed, and no fault of order is planted.
- * Invariants        I1 a batch is a chain of BATCH blocks; in a shared free list, the other link of its first
- *                      one is the next batch.
- *                   I2 `count` of a shared free list is the number of batches that hang on its `first`. */
+ * Limits            A thread keeps fewer than 2 * BATCH blocks, and a shared free list at most MOST batches,
+ *                   about 12 MB. All of these blocks were in use recently, and a thread takes from the free
+ *                   lists before it asks the system. So the free lists do not raise the peak use of memory.
+ *                   Each time a worker becomes idle, it frees 1/PARTS of the batches beyond
+ *                   HORA__FREE_LIST_KEEPS.
+ * Order             The count is read without the lock as a hint. A thread that reads an old value asks the
+ *                   system for memory needlessly, or frees a batch too few. So relaxed order would suffice,
+ *                   and no memory-order fault is planted for it.
+ * Invariants        I1 a batch is a chain of BATCH blocks; in a shared free list, the `other` link of its
+ *                      first block points to the next batch.
+ *                   I2 `count` of a shared free list is the number of batches in the chain from `first`. */
 #include "exec/future_memory.h"
 
 #include <assert.h>
@@ -18,6 +19,7 @@
 
 #include "exec/pool.h"
 
+/* See "Limits" above. HORA__KEPT gives a smaller value in builds for the simulator. */
 enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
 
 static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future),
@@ -31,6 +33,7 @@ int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list,
     return hora__mutex_init(&shared_free_list->lock, HORA__RANK_FREE_LIST);
 }
 
+/* Adds a batch, given by its first block. */
 static void put_batch(struct hora__shared_free_list *shared_free_list, void *batch)
 {
     assert(batch != NULL);
@@ -41,7 +44,8 @@ static void put_batch(struct hora__shared_free_list *shared_free_list, void *bat
     hora__mutex_unlock(&shared_free_list->lock);
 }
 
-/* NULL: there is none, or not more than `but`. */
+/* Removes the first batch and returns its first block; NULL if there are not more than `but` batches. The
+ * first test needs no lock, so that a thread does not lock a list that is empty. */
 static void *take_batch(struct hora__shared_free_list *shared_free_list, int but)
 {
     assert(but >= 0);
@@ -57,6 +61,7 @@ static void *take_batch(struct hora__shared_free_list *shared_free_list, int but
     return batch;
 }
 
+/* Frees one batch. Returns false if there are not more than `but`. */
 static bool free_batch(struct hora__shared_free_list *shared_free_list, int but)
 {
     assert(but >= 0);
@@ -74,6 +79,8 @@ void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_l
     hora__mutex_destroy(&shared_free_list->lock);
 }
 
+/* Frees only a part each time: a pool that is idle for a moment between two bursts keeps most of its
+ * memory. */
 void hora__pool_free_excess(hora_pool *pool)
 {
     int count = hora__atomic_load(&pool->shared_free_list.count);
@@ -103,7 +110,8 @@ void *hora__future_memory_get(enum hora__block_kind what, size_t size)
     return block != NULL ? block : hora__alloc_dirty(size);
 }
 
-/* The thread has no block. Apart, since that is rare. */
+/* Gets a block for a thread that has no free one: moves a batch to the thread and takes from it. Not inlined,
+ * because it is rare. */
 __attribute__((noinline)) static void *get_more(struct hora__shared_free_list *shared_free_list, size_t size)
 {
     assert(size >= sizeof(struct hora__links));
@@ -120,7 +128,8 @@ void *hora__shared_free_list_get(struct hora__shared_free_list *shared_free_list
     return block != NULL ? block : get_more(shared_free_list, size);
 }
 
-/* A worker has too many: bring BATCH of them to its pool. */
+/* Moves BATCH of the 2 * BATCH free blocks of a worker to its pool; frees them if the pool has MOST batches
+ * already. */
 static void bring(struct hora__shared_free_list *shared_free_list, struct hora__blocks *free_blocks)
 {
     assert(free_blocks->count == 2 * BATCH);
@@ -133,7 +142,8 @@ static void bring(struct hora__shared_free_list *shared_free_list, struct hora__
         hora__blocks_free(&batch);
 }
 
-/* Where the thread can bring what it has too much of; NULL: nowhere. */
+/* Returns the shared free list to which the calling thread can move blocks of this kind; NULL if the thread
+ * is not a worker, or if its pool uses the other kind. */
 static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thread,
                                                           enum hora__block_kind what)
 {
@@ -143,7 +153,8 @@ static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thr
     return shared_free_list != NULL && shared_free_list->what == what ? shared_free_list : NULL;
 }
 
-/* The thread has a batch already. */
+/* Puts back a block for a thread that has BATCH free ones already. A worker collects a second batch and moves
+ * it to its pool; any other thread frees the block. */
 __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__block_kind what, void *block)
 {
     assert(block != NULL);
@@ -158,6 +169,8 @@ __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__b
         bring(shared_free_list, free_blocks);
 }
 
+/* A thread without a record has no free list and frees the block. hora__keeps_memory is false only in some
+ * schedules of the simulator. */
 void hora__future_memory_put(enum hora__block_kind what, void *block)
 {
     assert(block != NULL);

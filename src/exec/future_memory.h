@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future_memory.h - memory of futures that have gone, for new ones
+/* future_memory.h - the free lists that recycle the memory of futures
  *
- * One thread makes a future, and it ends on another. So each thread keeps a few free blocks. A worker that
- * has too many brings them to the shared free list of its pool, and submitters get them there. Both move
- * whole batches, so that a single future needs no lock. Plain and scheduled futures differ in size; the list
- * of a pool holds only blocks for its own kind. */
+ * A future is usually made by one thread and freed by another. So each thread keeps a few free blocks. A
+ * worker that has too many moves a batch of them to the shared free list of its pool, where submitters take
+ * them. Because whole batches move, a single future takes no lock. Plain and scheduled futures differ in
+ * size, and the shared list of a pool holds only the kind that the pool uses. */
 #ifndef HORA_EXEC_FUTURE_MEMORY_H
 #define HORA_EXEC_FUTURE_MEMORY_H
 
@@ -15,38 +15,42 @@
 
 struct hora_pool;
 
+/* The free list of a pool. */
 struct hora__shared_free_list {
-    enum hora__block_kind what; /* immutable */
+    enum hora__block_kind what; /* the kind of its blocks; immutable */
     hora__mutex lock;           /* rank FREE_LIST */
-    hora__atomic count;         /* of batches; read by anyone, written under the lock */
-    void *first;                /* a batch: see future_memory.c */
+    hora__atomic count;         /* number of batches; written under the lock, read by any thread */
+    void *first;                /* first block of the first batch, see I1 in future_memory.c; NULL: empty */
 };
 
+/* Initialises an empty list. Returns 0 or the error of hora__mutex_init. */
 __attribute__((warn_unused_result)) int hora__shared_free_list_init(
     struct hora__shared_free_list *shared_free_list, enum hora__block_kind what);
 
-/* Frees all blocks in it. */
+/* Frees all blocks of the list. No other thread uses it any more. */
 void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_list);
 
-/* Gives the calling thread a batch, if it has no free blocks and the list has a batch. */
+/* Moves a batch from the list to the calling thread, if the thread has no free blocks and the list is not
+ * empty. */
 void hora__shared_free_list_supply(struct hora__shared_free_list *shared_free_list);
 
-/* A worker has nothing to do: it gives memory back to the system until a task comes. */
+/* Frees part of the pool's free list, but leaves at least HORA__FREE_LIST_KEEPS batches. An idle worker calls
+ * it; it stops early when a task is queued. */
 void hora__pool_free_excess(struct hora_pool *pool);
 
-/* So many batches stay in the list then. */
+/* Number of batches that hora__pool_free_excess leaves in the list. */
 enum { HORA__FREE_LIST_KEEPS = HORA__KEPT(32, 1) };
 
-/* Memory for a future, with any contents, and of the same size for each kind of block; NULL: there is
- * none. */
+/* Returns memory for a future, with undefined contents, from the calling thread's free blocks or from the
+ * system; NULL: out of memory. All blocks of a kind have the same size. */
 __attribute__((warn_unused_result)) void *hora__future_memory_get(enum hora__block_kind what, size_t size);
 
-/* The same for a future of a pool, whose shared free list keeps this kind of blocks: the thread's own blocks
- * come first, then the list, then the system. */
+/* As hora__future_memory_get, for a pool whose shared free list holds this kind of blocks: takes a block of
+ * the calling thread, else one of the list, else one of the system. */
 __attribute__((warn_unused_result)) void *hora__shared_free_list_get(
     struct hora__shared_free_list *shared_free_list, enum hora__block_kind what, size_t size);
 
-/* Gives back the memory of a future. */
+/* Puts the memory of a future on a free list, or frees it. */
 void hora__future_memory_put(enum hora__block_kind what, void *block);
 
 #endif
