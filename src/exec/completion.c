@@ -39,7 +39,8 @@ struct hora_completion_service {
     int waiting;                  /* number of threads that wait in poll_for or take */
 };
 
-/* A submitted future. It holds a reference to the future and one to the service until the future is done. */
+/* A submitted future. It holds a reference to the future and, until the future is done, one to the
+ * service. */
 struct service_member {
     struct hora__member member; /* its link is in `members`, or in `late` */
     /* The service was freed and has released its reference to the future. Guarded by the service's lock. */
@@ -314,6 +315,7 @@ static void join(hora_completion_service *service, struct service_member *member
     hora__future_listen(future, &member->member.listener);
 }
 
+/* Makes the member before it submits the task, so that nothing can fail afterwards. */
 int hora_completion_service_submit(hora_completion_service *service, const hora_task *task,
                                    hora_future **ret_future)
 {
@@ -402,6 +404,7 @@ static int wait(hora_completion_service *service, hora_ns timeout, void **ret_it
     return error;
 }
 
+/* A pending interrupt comes first, then a future that is done. A worker helps before it waits. */
 int hora_completion_service_poll_for(hora_completion_service *service, hora_ns timeout,
                                      hora_future **ret_future)
 {
@@ -433,6 +436,7 @@ int hora_completion_service_take(hora_completion_service *service, hora_future *
 int hora_completion_service_fd(hora_completion_service *service)
 {
     int error = service == NULL ? HORA_EINVAL : hora__object_check(&service->object);
-    /* The descriptor of the queue suffices: there are late members only while the queue is not empty. */
+    /* The descriptor of the queue suffices: members are late only while the queue is full or closed, and then
+     * the descriptor is readable. */
     return error < 0 ? error : hora_queue_fd(service->queue);
 }

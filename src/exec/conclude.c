@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conclude.c - the steps after the end of a future: callbacks, the drop of its task, and its destruction
  *
- * What for          All of this runs code of the user. That code may complete, cancel or give back another
- *                   future, whose end runs code of the user again, and so on along a chain of any length. If
- *                   each step called the next one, a long chain would overflow the stack.
- * How it works      A thread that concludes a future while it is already concluding another one only notes
- *                   it, and the outermost call does the rest, one future after the other, in the order in
- *                   which they were noted. Listeners of hora itself (groups, completion services) are called
- *                   at once: they run no code of the user, and others rely on what they do. A thread that has
- *                   no record, and gets none, calls everything at once. A future that waits for its turn is
- *                   linked into a list of the thread by its field `waiters`: it is done, so no thread waits
- *                   for it.
+ * Purpose           All of these steps run code of the user. That code may complete, cancel or release
+ *                   another future, whose end runs code of the user again, and so on along a chain of any
+ *                   length. If each step called the next one, a long chain would overflow the stack.
+ * How it works      If a thread has to conclude a future while it is already concluding another one, it only
+ *                   adds the future to its list of pending futures. The outermost call concludes them one
+ *                   after the other, in the order in which they were added. Listeners of hora itself (groups,
+ *                   completion services) are called at once: they run no code of the user, and threads wait
+ *                   for what they do. A thread for which no record can be made calls everything at once. A
+ *                   pending future is linked into the thread's list by its field `waiters`: it is done, so no
+ *                   thread waits for it.
  * Helping           A worker may run another task from within a callback, because the callback waits for that
- *                   task. It concludes the futures that end there before it goes on: otherwise the callback
- *                   might wait for ever.
- * Invariants        I1 a future that is pending has a reference of the list, or all references are gone
- *                      (is_gone).
+ *                   task. The worker concludes the futures that end in that task before it returns to the
+ *                   callback: otherwise the callback might wait for one of their callbacks forever.
+ * Invariants        I1 the list holds a reference to each pending future, except to those whose last
+ *                      reference is gone (is_gone).
  *                   I2 each listener is called once, those of the user in the order of their registration. */
 #include <assert.h>
 #include <stddef.h>
@@ -27,7 +27,8 @@
 
 /* ---- listeners ---- */
 
-/* Takes the first listener off the ring; NULL: there is none. */
+/* Removes the first listener from the ring; NULL: the ring is empty. The caller holds the lock, or is the
+ * only thread that still sees the future. */
 static struct hora__listener *pop_listener(hora_future *future)
 {
     struct hora__listener *last = future->listeners;
@@ -39,6 +40,7 @@ static struct hora__listener *pop_listener(hora_future *future)
     return first;
 }
 
+/* Appends a listener to the ring. */
 static void push_listener(hora_future *future, struct hora__listener *listener)
 {
     assert(hora__mutex_held(&future->object.lock) && listener->done != NULL);
@@ -49,6 +51,7 @@ static void push_listener(hora_future *future, struct hora__listener *listener)
     future->listeners = listener;
 }
 
+/* As pop_listener, but takes the lock itself. */
 static struct hora__listener *next_listener(hora_future *future)
 {
     hora__mutex_lock(&future->object.lock);
@@ -57,10 +60,12 @@ static struct hora__listener *next_listener(hora_future *future)
     return listener;
 }
 
+/* Calls a listener that is off the ring, with no lock held. Works on a copy: the call may free the memory of
+ * the listener, which for a group member is the member itself. */
 static void call_listener(hora_future *future, struct hora__listener *listener)
 {
     assert(!hora__mutex_held(&future->object.lock) && listener->done != NULL);
-    struct hora__listener own = *listener; /* which may be gone after the call */
+    struct hora__listener own = *listener;
     if (own.allocated)
         hora__free(listener);
     own.done(future, own.context);
@@ -68,6 +73,7 @@ static void call_listener(hora_future *future, struct hora__listener *listener)
         own.drop(own.context);
 }
 
+/* Calls all listeners, including those that are added during the calls. */
 static void call_listeners(hora_future *future)
 {
     assert(hora__future_state(future) != HORA__FUTURE_NEW);
@@ -76,14 +82,15 @@ static void call_listeners(hora_future *future)
         call_listener(future, listener);
 }
 
-/* The first listener of hora itself, off the ring; NULL: there is none. */
+/* Removes the first listener of hora itself from the ring; NULL: none. Pops each listener once and appends
+ * all but the one it returns, so the order of the others does not change. */
 static struct hora__listener *next_own_listener(hora_future *future)
 {
     struct hora__listener *own = NULL;
     hora__mutex_lock(&future->object.lock);
     const struct hora__listener *last = future->listeners;
     bool is_last = last == NULL;
-    while (!is_last) { /* each goes to the end of the ring but the one that is found, so the order stays */
+    while (!is_last) {
         struct hora__listener *listener = pop_listener(future);
         is_last = listener == last;
         if (own == NULL && !listener->allocated)
@@ -95,6 +102,7 @@ static struct hora__listener *next_own_listener(hora_future *future)
     return own;
 }
 
+/* Calls only the listeners of hora itself; those of the user stay in the ring. */
 static void call_own_listeners(hora_future *future)
 {
     assert(hora__future_state(future) != HORA__FUTURE_NEW);
@@ -112,11 +120,12 @@ static void drop_task(hora_future *future)
         future->task.drop(future->task.arg);
 }
 
-/* Releases what only few futures still have when they are destroyed. */
+/* No other thread sees the future any more, so this needs no lock. Not inlined: few futures own any of this
+ * when they are destroyed. */
 __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
     assert(hora__list_is_empty(&future->waiters));
-    while (future->listeners != NULL) { /* it was never done */
+    while (future->listeners != NULL) { /* the future was never done, so none of them was called */
         struct hora__listener *listener = pop_listener(future);
         struct hora__listener own = *listener;
         if (own.allocated)
@@ -135,7 +144,7 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
         hora__free(future->event);
     }
     if (future->owns_name) {
-        char *copy; /* unlike the name of a caller it is not const */
+        char *copy; /* copies the pointer without a cast, because the name of a task is const */
         memcpy(&copy, &future->task.name, sizeof copy);
         hora__free(copy);
     }
@@ -143,8 +152,9 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 
 /* ---- one after the other ---- */
 
-/* Only the thread that has completed the future calls its listeners: otherwise that thread might go on before
- * all of them have returned. */
+/* Calls the listeners and drops the task, in this order. Called by the thread that has completed the future:
+ * if other threads called listeners, too, that thread could return from its call before all listeners have
+ * returned. */
 static void conclude_now(hora_future *future, bool calls, bool drops)
 {
     if (calls)
@@ -153,7 +163,8 @@ static void conclude_now(hora_future *future, bool calls, bool drops)
         drop_task(future);
 }
 
-/* Takes the next pending future off the list of the thread; NULL: there is none. */
+/* Removes the first pending future from the thread's list; NULL: none. Initialises its link again, because
+ * destructors assert that the list of waiters is empty. */
 static hora_future *next_pending(hora_thread *thread)
 {
     assert(thread->concludes);
@@ -165,22 +176,25 @@ static hora_future *next_pending(hora_thread *thread)
     return future;
 }
 
+/* Concludes a future that was pending, and releases the reference of the list. */
 static void conclude_pending(hora_future *future)
 {
     if (future->is_gone) {
-        future->object.destroy(&future->object); /* once more, and now for good */
+        future->object.destroy(&future->object); /* the second call; now it is not put off */
         return;
     }
     hora__mutex_lock(&future->object.lock);
     bool calls = future->calls_late;
     bool drops = future->drops_late;
     future->calls_late = future->drops_late = false;
-    future->is_pending = false; /* before its listeners are called: who adds one later concludes it again */
+    future->is_pending = false; /* before the calls: a listener that is added later makes it pending again */
     hora__mutex_unlock(&future->object.lock);
     conclude_now(future, calls, drops);
     (void)hora_future_unref(future); /* I1 */
 }
 
+/* Concludes pending futures until there are none; each may add more. After this the thread does not conclude
+ * any more. */
 static void conclude_all_pending(hora_thread *thread)
 {
     assert(thread->concludes && thread == hora__thread_existing());
@@ -190,9 +204,9 @@ static void conclude_all_pending(hora_thread *thread)
     thread->concludes = false;
 }
 
-/* Whether the calling thread already concludes another future, so that this one has to wait. If not, the
- * thread concludes from now on, until conclude_all_pending; *ret_thread is NULL if the thread has no
- * record. */
+/* Returns true if the calling thread is already concluding another future, so that this one must be added to
+ * its list. If not, marks the thread as concluding; the caller then calls conclude_all_pending. *ret_thread
+ * is NULL if the thread has no record and none can be made. */
 static bool must_wait(hora_thread **ret_thread)
 {
     if (hora__thread_current(ret_thread) < 0)
@@ -204,6 +218,8 @@ static bool must_wait(hora_thread **ret_thread)
     return waits;
 }
 
+/* Adds a future to the thread's list, with a reference (I1); or, if it is pending already, notes that more
+ * has to be done for it. */
 static void add_pending(hora_thread *thread, hora_future *future, bool calls, bool drops)
 {
     assert(thread->concludes && (calls || drops));
@@ -221,7 +237,8 @@ __attribute__((noinline)) void hora__future_conclude(hora_future *future, bool c
 {
     assert((calls || drops) && hora__future_state(future) != HORA__FUTURE_NEW);
     hora_thread *thread;
-    if (future->in_caller_memory) { /* at once: who reclaims it in a callback waits for that */
+    /* Not put off: a callback may reclaim the future, which waits until its listeners have returned. */
+    if (future->in_caller_memory) {
         conclude_now(future, calls, drops);
         return;
     }
@@ -238,7 +255,8 @@ __attribute__((noinline)) void hora__future_conclude(hora_future *future, bool c
         conclude_all_pending(thread);
 }
 
-/* Memory of a caller is given back at once: the caller waits for it. */
+/* A future in memory of the caller is destroyed at once: a thread waits in hora_future_reclaim for it. If
+ * this is the outermost call, conclude_all_pending calls the destructor again before this returns. */
 bool hora__future_puts_off_end(hora_future *future)
 {
     hora_thread *thread;
@@ -262,6 +280,7 @@ bool hora__conclude_interrupt(hora_thread *thread)
     return concludes;
 }
 
+/* The thread may have been ended anywhere, also within a callback; its flag is set again, whatever it was. */
 void hora__conclude_at_end(hora_thread *thread)
 {
     assert(thread == hora__thread_existing());
@@ -277,6 +296,9 @@ void hora__conclude_resume(hora_thread *thread, bool concludes)
 
 /* ---- registering ---- */
 
+/* If the future is done and still has listeners, another call is about to call them; the new one is added to
+ * the ring, so that it is called after them (I2). If it has none, a listener of the user goes through
+ * hora__future_conclude, which may put it off; one of hora itself is called at once. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener)
 {
     assert(listener->done != NULL);

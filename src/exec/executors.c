@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executors.c - the usual pools by name, and submitting to anything that can execute a future */
+/* executors.c - the usual pools by name, and the executor interface
+ *
+ * The functions for pools by name set the options that the name implies, and call hora_pool_new. A
+ * hora_executor is anything that can execute a future; groups, completion services and the invoke calls use
+ * it. */
 #include <hora/executor.h>
 
 #include <assert.h>
@@ -11,6 +15,7 @@
 #include "exec/pool.h"
 #include "sys/processors.h"
 
+/* How long a worker of a cached pool stays idle before it ends, in seconds; as in the JDK. */
 enum { CACHED_KEEP_ALIVE_S = 60 };
 
 /* ---- pools by name ---- */
@@ -20,7 +25,8 @@ int hora_available_processors(void)
     return hora__processors();
 }
 
-/* The caller's options, which must say nothing about size and queue: the name of the pool says that. */
+/* Copies the caller's options into *own, and refuses those for size and queue: the kind of pool decides
+ * these. HORA_EINVAL. */
 static int take_options(hora_pool_options *own, const hora_pool_options *given, hora_error *reason)
 {
     hora__reason_begin(reason);
@@ -52,6 +58,8 @@ int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool
     return hora_pool_new(&own, ret_pool, reason);
 }
 
+/* `frozen` keeps callers from changing the size later: tasks of a single pool rely on running one at a
+ * time. */
 int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
 {
     hora_pool_options own;
@@ -63,6 +71,7 @@ int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool,
     return hora_pool_new(&own, ret_pool, reason);
 }
 
+/* A capacity of -1 asks for a synchronous queue: a task that no idle worker takes at once starts a worker. */
 int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
 {
     hora_pool_options own;
@@ -78,6 +87,7 @@ int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool,
 
 /* ---- executors ---- */
 
+/* The execute function of a pool's executor; `self` is the pool. */
 static int execute_on_pool(hora_future *future, void *self)
 {
     assert(self != NULL);
@@ -91,6 +101,7 @@ hora_executor hora_pool_executor(hora_pool *pool)
     return (hora_executor){.execute = execute_on_pool, .arg = pool, .clock = pool->object.clock};
 }
 
+/* If the executor refuses the future, it is forgotten and not dropped: the caller still owns the task. */
 int hora_executor_submit(const hora_executor *executor, const hora_task *task, hora_future **ret_future)
 {
     if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL ||

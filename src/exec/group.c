@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.c - futures that are waited for, and cancelled, together
+/* group.c - groups: futures that are waited for, and cancelled, together
  *
- * How it works      Each pending future has a member on the group's list and a listener that takes it off.
- *                   The last one to leave releases the waiting threads.
+ * How it works      Each pending future has a member on the group's list, and a listener that removes the
+ *                   member when the future is done. The listener of the last member wakes the waiting
+ *                   threads.
  * Invariants        I1 threads wait only while a member is pending.
- *                   I2 the descriptor is readable exactly while none is.
- * Locks             object.lock (rank OBJECT), never together with a future's. A listener touches the group
- *                   last when it lets the lock go; so a thread that has seen the group empty may free it.
+ *                   I2 the descriptor is readable exactly while no member is pending.
+ * Locks             object.lock (rank OBJECT), never together with a future's. A listener does not touch the
+ *                   group after it has released the lock, unless it has a reference. So a thread that has
+ *                   seen the group empty may free it.
  * Precedence        interrupted, then empty, then timed out. */
 #include <hora/group.h>
 
@@ -24,18 +26,19 @@
 struct hora_group {
     struct hora__object object;
 
-    /* guarded by object.lock */
-    struct hora__members members;
-    int failed;
-    bool cancel_on_failure; /* immutable */
-    bool is_cancelling;     /* a thread cancels the others because one has failed */
-    struct hora__list waiters;
-    struct hora__ready_fd ready;
+    /* Guarded by object.lock. */
+    struct hora__members members; /* the pending ones */
+    int failed;                   /* number of members that failed or were cancelled */
+    bool cancel_on_failure;       /* an option; immutable */
+    bool is_cancelling;           /* a thread is cancelling the pending members because one has failed */
+    struct hora__list waiters;    /* threads in hora_group_await_for */
+    struct hora__ready_fd ready;  /* see hora_group_fd; made on demand */
 };
 
+/* A pending future. The listener frees it. */
 struct group_member {
     struct hora__member member;
-    hora_group *group;
+    hora_group *group; /* borrowed: a group with pending members cannot be freed */
 };
 
 static void destroy(struct hora__object *object)
@@ -73,7 +76,7 @@ static int check(const hora_group *group)
     return group == NULL ? HORA_EINVAL : hora__object_check(&group->object);
 }
 
-/* Check the group and lock it. */
+/* Checks the group and takes its lock. On error the lock is not taken. */
 static int enter(hora_group *group)
 {
     int error = check(group);
@@ -82,6 +85,8 @@ static int enter(hora_group *group)
     return error;
 }
 
+/* Refuses a group with pending members, because their listeners refer to it, and one on which threads
+ * wait. */
 int hora_group_free(hora_group *group)
 {
     if (group == NULL)
@@ -99,6 +104,7 @@ int hora_group_free(hora_group *group)
 
 /* ---- adding and leaving ---- */
 
+/* Updates the descriptor after a change of the number of pending members. */
 static void show_locked(hora_group *group)
 {
     assert(hora__mutex_held(&group->object.lock));
@@ -106,8 +112,8 @@ static void show_locked(hora_group *group)
     hora__ready_fd_set(&group->ready, group->object.clock, from); /* I2 */
 }
 
-/* Cancel what a walk finds, and give the visit to the group back. Returns how many this call has
- * cancelled. */
+/* Cancels the members of a walk. Returns how many this call has cancelled. The caller holds a reference to
+ * the group, because the members may all be gone after this. */
 static int cancel_all(hora_group *group, struct hora__walk walk, bool interrupt)
 {
     assert(!hora__mutex_held(&group->object.lock));
@@ -120,14 +126,16 @@ static int cancel_all(hora_group *group, struct hora__walk walk, bool interrupt)
     return cancelled;
 }
 
-/* Whether the failure of a member cancels those that are pending: not while that is going on, since those
- * fail by it. */
+/* Returns whether the end of a member must cancel the pending ones. It must not while a thread is already
+ * cancelling them: the members that it cancels count as failed, too. */
 static bool cancels_locked(const hora_group *group, bool failed)
 {
     assert(hora__mutex_held(&group->object.lock));
     return failed && group->cancel_on_failure && !group->is_cancelling && group->members.count > 0;
 }
 
+/* Cancels the members of a walk after another member has failed, and releases the reference to the group that
+ * member_done has taken for this. */
 static void cancel_others(hora_group *group, struct hora__walk walk)
 {
     assert(!hora__mutex_held(&group->object.lock));
@@ -138,7 +146,8 @@ static void cancel_others(hora_group *group, struct hora__walk walk)
     hora__object_leave(&group->object);
 }
 
-/* Listener: a member leaves. */
+/* The listener of a member: its future is done. Removes the member, wakes the waiting threads if it was the
+ * last, and cancels the others if it failed and the options ask for that. */
 static void member_done(hora_future *future, void *context)
 {
     assert(future == ((struct group_member *)context)->member.future);
@@ -155,21 +164,23 @@ static void member_done(hora_future *future, void *context)
     if (cancels) {
         group->is_cancelling = true;
         walk = hora__walk_back_locked(&group->members);
-        hora__object_visit(&group->object);
+        hora__object_visit(&group->object); /* keeps the group alive for cancel_others */
     }
     if (group->members.count == 0) {
         if (!HORA__FAULT(GROUP_WAKES_NOBODY))
             hora__waiters_resolve_all(&group->waiters, 0, &wakes); /* I1 */
         show_locked(group);
     }
-    hora__mutex_unlock(&group->object.lock); /* from here on the group may be gone */
+    hora__mutex_unlock(
+        &group->object.lock); /* without the reference for cancel_others the group may be gone */
     hora__wakes_flush(&wakes);
     if (cancels)
         cancel_others(group, walk);
     hora__free(leaving);
-    (void)hora_future_unref(future);
+    (void)hora_future_unref(future); /* the reference of the member */
 }
 
+/* Makes a member that is not in the list yet; NULL: out of memory. */
 static struct group_member *member_new(hora_group *group)
 {
     assert(group != NULL);
@@ -181,7 +192,8 @@ static struct group_member *member_new(hora_group *group)
     return added;
 }
 
-/* The member becomes pending; it may leave before this returns. Takes over a reference. */
+/* Adds the member to the pending ones and registers its listener. Consumes a reference to the future. The
+ * future may be done, and the member freed, before this returns. */
 static void join(hora_group *group, struct group_member *added, hora_future *future)
 {
     assert(added->group == group && future != NULL);
@@ -208,6 +220,8 @@ int hora_group_add(hora_group *group, hora_future *future)
     return 0;
 }
 
+/* Allocates the member before it submits the task: after a successful submission nothing can fail, so every
+ * submitted future belongs to the group. */
 int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task,
                       hora_future **ret_future)
 {
@@ -231,13 +245,15 @@ int hora_group_submit(hora_group *group, const hora_executor *executor, const ho
 
 /* ---- cancelling ---- */
 
+/* Cancels from the newest member to the oldest: new ones are likely to be queued still, and must not start on
+ * a thread that the cancellation of an older one has made free. */
 int hora_group_cancel(hora_group *group, bool interrupt)
 {
     int error = enter(group);
     if (error < 0)
         return error;
     struct hora__walk walk = hora__walk_back_locked(&group->members);
-    hora__object_visit(&group->object); /* the last one to leave may let another thread free the group */
+    hora__object_visit(&group->object); /* when the last member is gone, another thread may free the group */
     hora__mutex_unlock(&group->object.lock);
     int cancelled = cancel_all(group, walk, interrupt);
     hora__object_leave(&group->object);
@@ -246,8 +262,8 @@ int hora_group_cancel(hora_group *group, bool interrupt)
 
 /* ---- waiting ---- */
 
-/* A worker that is about to wait: run what stands in its own pool's queue. HORA_EDEADLK if a member waits for
- * the caller. */
+/* Lets a worker that is about to wait run the pending futures that are in its own pool's queue. may_hang: the
+ * wait has no time limit; then returns HORA_EDEADLK if waiting for a member would never end. */
 static int help(hora_group *group, hora_thread *thread, bool may_hang)
 {
     assert(thread == hora__thread_existing());
@@ -267,6 +283,7 @@ static int help(hora_group *group, hora_thread *thread, bool may_hang)
     return error;
 }
 
+/* Only workers help and are checked for deadlock. The wait itself takes over the lock and releases it. */
 int hora_group_await_for(hora_group *group, hora_ns timeout)
 {
     hora_thread *thread;
@@ -318,6 +335,7 @@ int hora_group_failed(hora_group *group)
     return failed;
 }
 
+/* Makes the descriptor in the first call. */
 int hora_group_fd(hora_group *group)
 {
     int result = enter(group);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invoke.c - executing many tasks and waiting for all of them, or for one
  *
- * All               The call makes all futures before it executes one, so it begins nothing if there is not
- *                   enough memory. Then it executes them one by one, and waits for them one by one. In a
- *                   worker of the same pool that wait runs the tasks that are still queued.
- * Any               A completion service tells which future is done. Whenever none is, the call executes one
- *                   more task.
- * Tasks             Once the arguments have been checked, the call owns all tasks: it drops those that have
- *                   no future when it ends. */
+ * All               The call makes all futures before it executes the first, so that nothing runs if there is
+ *                   not enough memory. Then it executes them one by one, and waits for them one by one. If
+ *                   the caller is a worker of the same pool, its wait runs the tasks that are still queued.
+ * Any               A completion service reports the futures that are done. Whenever there is none, the call
+ *                   executes one more task.
+ * Tasks             Once the arguments have been checked, the call owns all tasks. When it returns, it drops
+ *                   the tasks for which it has made no future. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -19,15 +19,17 @@
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
+/* One call. The pointers to executor and tasks are the caller's. */
 struct batch {
     const hora_executor *executor;
     const hora_task *const *tasks;
-    int count;
+    int count;             /* number of tasks */
     hora_ns deadline;      /* HORA_FOREVER: none */
-    hora_future **futures; /* a reference to each that has been made, */
-    int made;              /* which are the first so many */
+    hora_future **futures; /* room for `count`; the first `made` are set, with a reference each */
+    int made;              /* number of futures made so far, in the order of the tasks */
 };
 
+/* Checks the arguments that all calls have in common. */
 static bool is_valid(const hora_executor *executor, const hora_task *const *tasks, int count)
 {
     if (executor == NULL || executor->execute == NULL || count < 0 || (tasks == NULL && count > 0))
@@ -38,7 +40,7 @@ static bool is_valid(const hora_executor *executor, const hora_task *const *task
     return true;
 }
 
-/* The time that is left until the deadline. */
+/* Returns the time that is left until the deadline; not positive once it has passed. */
 static hora_ns remaining(const struct batch *batch)
 {
     assert(batch->executor != NULL);
@@ -47,6 +49,7 @@ static hora_ns remaining(const struct batch *batch)
     return hora__ns_sub(batch->deadline, hora_clock_now(batch->executor->clock));
 }
 
+/* Fills in a batch without futures. The timeout counts from here. */
 static struct batch begin(const hora_executor *executor, const hora_task *const *tasks, int count,
                           hora_ns timeout)
 {
@@ -58,7 +61,8 @@ static struct batch begin(const hora_executor *executor, const hora_task *const 
                           .deadline = hora__clock_deadline(clock, timeout)};
 }
 
-/* The last first: those are still queued, and are not to begin because a thread has become free. */
+/* Cancels all futures, the last one first: the last ones are likely to be queued still, and must not start on
+ * a thread that the cancellation of an earlier one has made free. */
 static void cancel_all(const struct batch *batch)
 {
     assert(batch->made >= 0 && batch->made <= batch->count);
@@ -66,6 +70,7 @@ static void cancel_all(const struct batch *batch)
         (void)hora_future_cancel(batch->futures[i], true);
 }
 
+/* Releases the references to all futures. */
 static void release_all(struct batch *batch)
 {
     assert(batch->made >= 0 && batch->made <= batch->count);
@@ -73,7 +78,7 @@ static void release_all(struct batch *batch)
         (void)hora_future_unref(batch->futures[i]);
 }
 
-/* Drop the tasks that have no future. */
+/* Drops the tasks that have no future. The other tasks belong to their futures. */
 static void drop_rest(const struct batch *batch)
 {
     assert(batch->made >= 0);
@@ -84,6 +89,7 @@ static void drop_rest(const struct batch *batch)
 
 /* ---- all ---- */
 
+/* Makes a future for each task. On error, the first batch->made futures exist. */
 static int make_all(struct batch *batch)
 {
     assert(batch->made == 0 && batch->futures != NULL);
@@ -96,7 +102,7 @@ static int make_all(struct batch *batch)
     return 0;
 }
 
-/* Execute them until the time is over. */
+/* Executes the futures, until the deadline passes (*ret_over) or the executor fails. */
 static int execute_all(const struct batch *batch, bool *ret_over)
 {
     assert(batch->made == batch->count);
@@ -111,14 +117,15 @@ static int execute_all(const struct batch *batch, bool *ret_over)
     return 0;
 }
 
-/* Whether the answer of hora_future_get is the outcome of the task. */
+/* Returns whether a result of hora_future_get_for is the outcome of the task, and not an error of the
+ * wait. */
 static bool is_outcome(int answer)
 {
     return answer == 0 || answer == HORA_EFAILED || answer == HORA_ECANCELED || answer == HORA_EREJECTED ||
            answer == HORA_EABANDONED;
 }
 
-/* Wait for them until the time is over. */
+/* Waits for the futures, until the deadline passes (*ret_over) or a wait fails. */
 static int await_all(const struct batch *batch, bool *ret_over)
 {
     assert(batch->made == batch->count);
@@ -131,6 +138,8 @@ static int await_all(const struct batch *batch, bool *ret_over)
     return 0;
 }
 
+/* Runs the three steps. If one fails, or the deadline passes, cancels all futures; the deadline is not an
+ * error. */
 static int invoke_all(struct batch *batch)
 {
     bool over = false;
@@ -144,6 +153,8 @@ static int invoke_all(struct batch *batch)
     return error;
 }
 
+/* On success the caller gets one reference to each future, in the order of the tasks. On error it gets none:
+ * the futures are released, and the tasks without a future are dropped. */
 int hora_executor_invoke_all_for(const hora_executor *executor, const hora_task *const *tasks, int count,
                                  hora_ns timeout, hora_future **ret_futures)
 {
@@ -172,15 +183,16 @@ int hora_executor_invoke_all(const hora_executor *executor, const hora_task *con
 
 /* ---- any ---- */
 
+/* One call of invoke_any. */
 struct race {
     struct batch batch;
-    hora_completion_service *service;
-    int active;  /* executed, and their end not yet seen */
-    int failure; /* of the last that failed */
+    hora_completion_service *service; /* reports the futures that are done */
+    int active;                       /* number of futures that were executed and not yet taken from it */
+    int failure;                      /* the code, or the error, of the future that failed last */
     void *result;
 };
 
-/* Execute one more task. */
+/* Submits the next task. */
 static int enter_next(struct race *race)
 {
     struct batch *batch = &race->batch;
@@ -193,7 +205,7 @@ static int enter_next(struct race *race)
     return 0;
 }
 
-/* A future is done: whether it has won. */
+/* Counts a future that is done, and notes its failure. Returns whether it has succeeded. */
 static bool has_won(struct race *race, hora_future *future)
 {
     race->active--;
@@ -205,7 +217,9 @@ static bool has_won(struct race *race, hora_future *future)
     return false;
 }
 
-/* Until one has won. HORA_EFAILED if all have failed. */
+/* Submits tasks and takes futures that are done, until one has succeeded; returns it with a reference.
+ * HORA_EFAILED if all have failed; HORA_ETIMEDOUT and the other errors of the calls. As in the JDK, the next
+ * task is submitted only if no future is done at that moment. */
 static int run_race(struct race *race, hora_future **ret_winner)
 {
     for (;;) {
@@ -231,6 +245,7 @@ static int run_race(struct race *race, hora_future **ret_winner)
     }
 }
 
+/* Runs the race, takes the result of the winner, and cancels all others. */
 static int invoke_any(struct race *race, void **ret_result)
 {
     hora_future *winner;
@@ -248,6 +263,7 @@ static int invoke_any(struct race *race, void **ret_result)
     return error;
 }
 
+/* The caller gets only the result of the winner, so all futures are released here. */
 int hora_executor_invoke_any_for(const hora_executor *executor, const hora_task *const *tasks, int count,
                                  hora_ns timeout, void **ret_result, int *reterr_failure)
 {

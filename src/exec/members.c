@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* members.c - futures that an object waits for together
+/* members.c - a list of the pending futures of a group or of a completion service, and walks over it
  *
- * What is done to a member (cancelling, running) may end it, and others, and that takes the object's lock. So
- * a walk holds no lock between its steps and keeps no pointer to a member: it finds its place again by
- * number. It starts from the end of the list each time: those that are passed in vain are few, since most
- * members leave when they are dealt with. */
+ * The caller of a walk cancels or runs each member. That may end this member and others, and their listeners
+ * take the object's lock. So a walk holds no lock between its steps and keeps no pointer to a member: it
+ * finds its position again by number. Each step searches from the end of the list at which the walk began. It
+ * passes few members that were visited already, because most members are removed when they are visited. */
 #include "exec/members.h"
 
 #include <assert.h>
@@ -45,6 +45,8 @@ struct hora__walk hora__walk_back_locked(const struct hora__members *members)
     return (struct hora__walk){.back = true, .at = members->last_number + 1};
 }
 
+/* Returns the oldest member that is newer than the one visited last, up to the end of the walk; NULL:
+ * none. */
 static struct hora__member *next_forth_locked(const struct hora__members *members,
                                               const struct hora__walk *walk)
 {
@@ -57,6 +59,7 @@ static struct hora__member *next_forth_locked(const struct hora__members *member
     return NULL;
 }
 
+/* Returns the newest member that is older than the one visited last; NULL: none. */
 static struct hora__member *next_back_locked(const struct hora__members *members,
                                              const struct hora__walk *walk)
 {

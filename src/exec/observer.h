@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* observer.h - how a pool tells src/observe of the things that happen in it
+/* observer.h - the interface by which a pool reports to src/observe
  *
- * A pool that is not observed has no observer, and each of these calls is one test of a pointer. The pool
- * makes all of them with no lock held, unless a comment says otherwise. */
+ * A pool has an observer only if its options ask for one (metrics, admission, a watchdog, a listener, ...).
+ * Without one, each report costs one test of a pointer. The pool makes all these calls with no lock held,
+ * unless a comment says otherwise. */
 #ifndef HORA_EXEC_OBSERVER_H
 #define HORA_EXEC_OBSERVER_H
 
@@ -18,79 +19,86 @@ struct hora__observer;
 struct hora__worker;
 struct hora__extra;
 
+/* The reports of a pool. There is one implementation, in src/observe. */
 struct hora__observer_kind {
-    /* The pool is gone, and gives its reference back. */
+    /* The pool is being destroyed, and releases its reference to the observer. */
     void (*pool_gone)(struct hora__observer *observer);
-    /* The last reference is gone. */
+    /* Frees the observer after its last reference is gone. */
     void (*free)(struct hora__observer *observer);
-    /* A worker is made: makes its observer. HORA_ENOMEM. The second function: the worker has ended. */
+    /* Makes the observer of a new worker. HORA_ENOMEM. */
     int (*add_worker)(struct hora__observer *observer, struct hora__worker *worker,
                       struct hora__worker_observer **ret_worker_observer);
+    /* Removes and frees the observer of a worker that has ended. */
     void (*remove_worker)(struct hora__observer *observer, struct hora__worker_observer *worker_observer);
-    /* The pool has refused a task: its threads do not run it. future NULL: the task has none. `why` is
-     * static. */
+    /* The pool has refused a task: no worker will run it. future NULL: the task is detached. `why` is a
+     * string literal. */
     void (*rejected)(struct hora__observer *observer, hora_future *future, const hora_task *task,
                      const char *why);
     /* A task has been put into the queue. */
     void (*queued)(struct hora__observer *observer);
-    /* A worker has left because there were more than the pool needs; so many are left. */
+    /* A worker has ended because the pool has more than it needs; `threads` workers remain. */
     void (*left)(struct hora__observer *observer, int threads);
-    /* A thread for a worker could not be started. */
+    /* The system refused to start the thread of a worker, with this error. */
     void (*thread_failed)(struct hora__observer *observer, int error);
-    /* Planned times of a series were missed, and are not made up. */
+    /* `count` planned times of a series were missed, and will not be made up for. */
     void (*skipped)(struct hora__observer *observer, hora_future *future, int64_t count);
     /* The scheduled task that the calling worker has just run has failed; `ends`: no run will follow. */
     void (*failed)(struct hora__observer *observer, hora_future *future, bool ends,
                    int64_t failures_in_a_row);
-    /* The wall clock was set, or the machine was suspended, by so much; so many tasks were overdue then. */
+    /* The machine was suspended for `suspended`, or the wall clock was set by `stepped`, which may be
+     * negative; `overdue` tasks were overdue at that moment. */
     void (*clock_stepped)(struct hora__observer *observer, hora_ns suspended, hora_ns stepped, int overdue);
-    /* A pool that measures: a task of this name has been submitted; by -1: it was not, after all. */
+    /* Only if the pool measures: a task of this name was submitted (`by` is 1), or the submission failed and
+     * is taken back (-1). */
     void (*submitted)(struct hora__observer *observer, const char *name, int by);
-    /* A pool that measures: a task of this name has been cancelled. The lock of its future may be held. */
+    /* Only if the pool measures: a task of this name was cancelled. The lock of its future may be held. */
     void (*cancelled)(struct hora__observer *observer, const char *name);
-    /* So many runs of a series, or a task that runs once, came too late and are dropped. */
+    /* `count` runs of a series were too late and are skipped; or a task that runs once was, and has
+     * failed. */
     void (*expired)(struct hora__observer *observer, hora_future *future, int64_t count);
-    /* The pool is about to be freed, and its workers are gone: ends all threads of the observer. */
+    /* Ends all threads of the observer. The pool is about to be freed and has no workers any more. */
     void (*pool_ends)(struct hora__observer *observer);
-    /* Whether the calling thread is one of the observer's. */
+    /* Returns whether the calling thread belongs to the observer. Such a thread must not free the pool. */
     bool (*is_me)(struct hora__observer *observer);
 };
 
+/* The part of an observer that the pool reads. All fields but `references` are immutable. */
 struct hora__observer {
     const struct hora__observer_kind *kind;
-    hora__atomic references; /* the pool's, and one of each extra: futures may outlive their pool */
-    bool needs_futures;      /* each task needs a future; this and the following fields are immutable */
+    hora__atomic references; /* one of the pool, and one of each extra: futures may outlive their pool */
+    bool needs_futures;      /* each task needs a future; the pool queues no detached tasks */
     bool needs_extras;       /* each task needs an extra, too */
-    bool needs_clocks;       /* a scheduler has to watch its clocks */
-    bool measures;           /* the pool notes when tasks come */
-    bool counts_ticks;       /* stamps are ticks, not nanoseconds of the pool's clock */
-    /* with counts_ticks: how ticks are read */
+    bool needs_clocks;       /* a scheduler must watch for steps of its clocks */
+    bool measures;           /* the pool stamps each task when it accepts it */
+    bool counts_ticks;       /* stamps are ticks of the processor, not nanoseconds of the pool's clock */
+    /* counts_ticks: how to read ticks. */
     struct hora__ticker ticker;
 };
 
-/* The present time, in the unit of the observer's stamps. */
+/* Returns the current time, in the unit of the observer's stamps. */
 static inline int64_t hora__observer_stamp(const struct hora__observer *observer, const hora_clock *clock)
 {
     return observer->counts_ticks ? hora__ticks(&observer->ticker) : hora_clock_now(clock);
 }
 
+/* Releases a reference; the last one frees the observer. NULL is allowed. */
 static inline void hora__observer_unref(struct hora__observer *observer)
 {
     if (observer != NULL && hora__atomic_add(&observer->references, -1) == 1)
         observer->kind->free(observer);
 }
 
-/* In src/observe: checks the options metrics, admission, watchdog, listener, context_hooks, grow_after and
- * dump. HORA_EINVAL. */
+/* Checks the options metrics, admission, watchdog, listener, context_hooks, grow_after and dump. This and the
+ * next two functions are in src/observe. HORA_EINVAL. */
 __attribute__((warn_unused_result)) int hora__observer_check(const hora_pool_options *options,
                                                              hora_error *reason);
 
-/* Whether options that have been checked ask for admission control; *ret_ageing is then the waiting time that
- * is worth one level of priority. */
+/* Returns whether options that have been checked ask for admission control. If so, *ret_ageing is the waiting
+ * time that is worth one level of priority. */
 bool hora__observer_admits(const hora_pool_options *options, hora_ns *ret_ageing);
 
-/* Makes the observer of a pool that is being made; NULL: the options ask for none. HORA_ENOMEM,
- * HORA_EAGAIN. */
+/* Makes the observer of a pool that is being made. *ret_observer is NULL if the options ask for none.
+ * HORA_ENOMEM, HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__observer_new(hora_pool *pool, const hora_pool_options *options,
                                                            struct hora__observer **ret_observer);
 
