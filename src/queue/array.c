@@ -13,8 +13,8 @@
 
 struct array_queue {
     struct hora_queue base;
-    int head;
-    void **ring;
+    int head;    /* index of the first element; guarded by the queue's lock */
+    void **ring; /* `capacity` slots, owned */
 };
 
 static struct array_queue *array_of(hora_queue *queue)
@@ -22,7 +22,8 @@ static struct array_queue *array_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct array_queue, base);
 }
 
-/* Where the i-th element stands. */
+/* Returns the slot of the i-th element, counted from the head; i == size is the slot for the next one. Needs
+ * no division, and head + i cannot overflow. */
 static void **slot(struct array_queue *array, int i)
 {
     assert(i >= 0 && i < array->base.capacity);
@@ -65,6 +66,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     return drain(queue);
 }
 
+/* Removes the element at position `gap`: moves each later element one slot towards the head. */
 static void close_gap(struct array_queue *array, int gap)
 {
     if (HORA__FAULT(ARRAY_REMOVE_SHIFTS_WRONG) && array->head + gap >= array->base.capacity)
@@ -94,6 +96,7 @@ static void each(hora_queue *queue, hora__each_fn visit, void *arg)
     }
 }
 
+/* Also frees a queue that could not be made: `ring` may be NULL then. */
 static void destroy(hora_queue *queue)
 {
     assert(queue->size == 0);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contents.c - looking at the elements of a queue, and removing them other than by taking */
+/* contents.c - inspecting the elements of a queue, and removing them other than by taking
+ *
+ * Callbacks of the user (drop, visit) run without the lock. So calls that use them first copy the elements
+ * under the lock. `ref` is the exception: it runs under the lock, because without it another thread could
+ * take and free the element first. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -24,6 +28,8 @@ int hora_queue_peek(hora_queue *queue, void **ret_item)
     return 0;
 }
 
+/* Returns 1 if the item is in the queue, and removes its first occurrence if `remove`; else 0. NULL is in no
+ * queue. */
 static int find(hora_queue *queue, const void *item, bool remove)
 {
     struct hora__wakes wakes;
@@ -58,8 +64,8 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     if (error < 0)
         return error;
     if (queue->behaviour == NULL && queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
-        hora__queue_serve(queue, NULL,
-                          &wakes); /* elements that became due meanwhile belong to takers on the list */
+        /* Elements that have become due in the meantime belong to the takers that wait for them. */
+        hora__queue_serve(queue, NULL, &wakes);
     int count = 0;
     void *item;
     while (count < max && (item = queue->kind->pop(queue, &wakes)) != NULL)
@@ -89,6 +95,7 @@ int hora__queue_count(hora_queue *queue)
     return size;
 }
 
+/* Returns the number of elements that users see or, with `remaining`, for how many more there is room. */
 static int read_size(hora_queue *queue, bool remaining)
 {
     int error = hora__queue_enter(queue);
@@ -113,12 +120,14 @@ int hora_queue_remaining_capacity(hora_queue *queue)
 
 /* ---- looking through ---- */
 
+/* The argument of copy_one: at most `max` elements are written to `items`, `count` so far. */
 struct copying {
     void **items;
     int count;
     int max;
 };
 
+/* Visits an element: copies it. Returns whether there is room for another one. */
 static bool copy_one(void *item, void *arg)
 {
     struct copying *copying = arg;
@@ -137,6 +146,7 @@ void hora__queue_copy_locked(hora_queue *queue, void **items, int max)
         queue->kind->copy(queue, items, max);
 }
 
+/* Returns the number of elements, which may be more than `max`. */
 int hora_queue_snapshot(hora_queue *queue, void **items, int max)
 {
     if (max < 0 || (items == NULL && max > 0))
@@ -155,7 +165,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     return size;
 }
 
-/* Remove all elements into items[] if there is room for them; else only say how many there are. */
+/* Moves all elements to `items` if there is room for them; else moves none. *ret_size is their number. */
 static int drain_all(hora_queue *queue, void **items, int room, int *ret_size)
 {
     assert(room >= 0 && (items != NULL || room == 0));
@@ -175,6 +185,7 @@ static int drain_all(hora_queue *queue, void **items, int room, int *ret_size)
     return 0;
 }
 
+/* Removes all elements of a queue without a destructor. */
 static int discard_all(hora_queue *queue)
 {
     struct hora__wakes wakes;
@@ -196,8 +207,8 @@ int hora_queue_clear(hora_queue *queue)
         return error;
     if (queue->drop == NULL)
         return discard_all(queue);
-    /* All leave at once, under the lock; the destructor runs without it. So memory is needed to hold them
-     * meanwhile. */
+    /* All elements are removed at once, under the lock, and the destructor runs without it. So they need
+     * memory in between. The size may change while the memory is allocated; then the loop tries again. */
     void **items = NULL;
     int size;
     for (int room = 0; (error = drain_all(queue, items, room, &size)) == 0 && size > room; room = size) {
@@ -212,7 +223,8 @@ int hora_queue_clear(hora_queue *queue)
     return error;
 }
 
-/* Copy all elements if there is room for them; returns how many there are. */
+/* Copies all elements that users see, with references if the queue has `ref`, if there is room for them.
+ * Returns their number, or an error of hora__queue_enter. */
 static int copy_held(hora_queue *queue, void **items, int room)
 {
     assert(room >= 0 && (items != NULL || room == 0));
@@ -229,6 +241,7 @@ static int copy_held(hora_queue *queue, void **items, int room)
     return size;
 }
 
+/* Allocates without the lock. If the queue has grown since it was measured, tries again. */
 int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count)
 {
     void **items = NULL;
@@ -256,6 +269,7 @@ bool hora__queue_is_free(hora_queue *queue)
     return hora__mutex_is_free(&queue->object.lock) && (inbox == NULL || inbox->is_free(queue));
 }
 
+/* After `visit` has returned a value other than 0, the remaining elements are only released. */
 int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *arg), void *arg)
 {
     void **items;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* delay.c - the queue whose elements can be taken once they are due
+/* delay.c - the delay queue, whose elements can be taken once they are due
  *
- * There are two kinds. If the due times are given when putting, timed.c has the rest. If each element is
- * asked (`remaining`), the answer at the time of insertion is noted, but only for the order (and not even for
- * that with a `compare` callback): whether an element is due, the element itself is asked. How threads wait
- * for the first element is the business of queue.c. */
+ * There are two kinds. If the caller gives the due time when it puts an element, timed.c implements the
+ * queue. If the options have a `remaining` callback, this file does. It asks an element for its delay when
+ * the element is inserted, but uses the answer only for the order; and not even for that if there is a
+ * `compare` callback. To decide whether the first element is due, it asks that element again. serve.c and
+ * transfer.c let threads wait for the first element. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -15,14 +16,16 @@
 #include "queue/timed.h"
 #include "sync/clock.h"
 
+/* Orders entries by the due time that was computed at their insertion. */
 static int compare_due(const struct hora__heap_entry *a, const struct hora__heap_entry *b, void *context)
 {
     (void)context;
     return (a->due > b->due) - (a->due < b->due);
 }
 
-/* The clock is read first: time that passes before the element answers makes the sum too early, and a thread
- * that sleeps until then asks again; the other way round it would be too late. */
+/* Returns when an element is due, by its present answer, which is written to *ret_remaining. Reads the clock
+ * first: time that passes before the element answers makes the sum too early, and a thread that sleeps until
+ * then asks again. In the other order the sum would be too late. */
 static hora_ns due_by_asking(hora_queue *queue, const void *item, hora_ns *ret_remaining)
 {
     const struct hora__heaped_queue *heaped = hora__heaped_of(queue);
@@ -31,6 +34,7 @@ static hora_ns due_by_asking(hora_queue *queue, const void *item, hora_ns *ret_r
     return hora__ns_add(now, *ret_remaining);
 }
 
+/* INT64_MIN: the first element is due now. */
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
     assert(queue->size > 0);
@@ -41,7 +45,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     return remaining <= 0 ? INT64_MIN : due;
 }
 
-/* An element is asked for what it says now; a due time computed from an earlier answer will not do. */
+/* Asks the first element whether it is due now. The due time from its insertion does not count: the answer of
+ * an element may change. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -55,6 +60,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     return item;
 }
 
+/* Inserts an element under the due time that it gives now, which decides its place in the order. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);

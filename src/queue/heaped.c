@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heaped.c - a container on base/heap that grows
+/* heaped.c - a container that is a growing heap of base/heap.h
  *
- * Invariants   I1 queue->size == heap.size, but inside an operation.
- *              I2 growth that fails changes nothing. */
+ * Invariants   I1 queue->size == heap.size, except inside an operation.
+ *              I2 an attempt to grow that fails changes nothing. */
 #include "queue/heaped.h"
 
 #include <assert.h>
@@ -23,7 +23,8 @@ int hora__heaped_compare_items(const struct hora__heap_entry *a, const struct ho
     return heaped->base.compare(a->item, b->item, heaped->context);
 }
 
-/* Small heaps double, large ones grow by half, none beyond HORA_UNBOUNDED. */
+/* Returns the next capacity, as in the JDK: a small heap doubles, a larger one grows by half, up to
+ * HORA_UNBOUNDED. */
 static int larger(int capacity)
 {
     assert(capacity >= 0);
@@ -31,6 +32,7 @@ static int larger(int capacity)
     return capacity > HORA_UNBOUNDED - by ? HORA_UNBOUNDED : capacity + by;
 }
 
+/* Moves the heap into larger memory. HORA_EFULL, HORA_ENOMEM. */
 static int grow(struct hora__heap *heap)
 {
     if (heap->capacity == HORA_UNBOUNDED)
@@ -43,6 +45,7 @@ static int grow(struct hora__heap *heap)
     return 0;
 }
 
+/* Allocates under the lock if the heap is full: only the lock keeps its capacity from changing. */
 int hora__heaped_push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
@@ -70,7 +73,7 @@ void *hora__heaped_drain(hora_queue *queue)
     struct hora__heap *heap = &hora__heaped_of(queue)->heap;
     if (heap->size == 0)
         return NULL;
-    void *item = hora__heap_remove_at(heap, heap->size - 1); /* the last leaves no hole */
+    void *item = hora__heap_remove_at(heap, heap->size - 1); /* removing the last entry moves no other */
     queue->size = heap->size;
     return item;
 }
@@ -87,6 +90,7 @@ bool hora__heaped_find(hora_queue *queue, const void *item, bool remove)
     return i >= 0;
 }
 
+/* Writes the elements in the order of the heap, which is not the order in which they leave. */
 void hora__heaped_copy(hora_queue *queue, void **items, int max)
 {
     assert(hora__mutex_held(&queue->object.lock) && max > 0);
@@ -95,6 +99,7 @@ void hora__heaped_copy(hora_queue *queue, void **items, int max)
         items[i] = heap->entries[i].item;
 }
 
+/* Also frees a queue that could not be made: `entries` may be NULL then. */
 void hora__heaped_destroy(hora_queue *queue)
 {
     assert(queue->size == 0);

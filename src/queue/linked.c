@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linked.c - the queue of linked nodes, one per element, with or without a bound
  *
- * How it works  A node is allocated before the lock is taken, and travels with its put also while that waits
- *               for room; so letting a waiting put in cannot fail.
- * Invariants    I1 the nodes form a chain from first; its length is size; the last node's next is NULL.
- *               I2 end points to the pointer where the next node will hang: &first if the queue is empty. */
+ * How it works  The node of an element is allocated before the lock is taken, and stays with the put while
+ *               that waits for room. So admitting a waiting put cannot fail.
+ * Invariants    I1 the nodes form a chain from `first`; its length is size; the last node's next is NULL.
+ *               I2 `end` points to the pointer to which the next node is attached: the last node's next, or
+ *                  &first if the queue is empty. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -20,8 +21,9 @@ struct node {
 
 struct linked_queue {
     struct hora_queue base;
-    struct node *first;
-    struct node **end;
+    struct node
+        *first;        /* oldest element; NULL: the queue is empty. Guarded by the queue's lock, like `end` */
+    struct node **end; /* see I2 */
 };
 
 static struct linked_queue *linked_of(hora_queue *queue)
@@ -29,6 +31,7 @@ static struct linked_queue *linked_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct linked_queue, base);
 }
 
+/* Allocates the node of a put, without the lock. */
 static int prepare(hora_queue *queue, struct hora__put *put)
 {
     assert(put->memory == NULL);
@@ -37,6 +40,7 @@ static int prepare(hora_queue *queue, struct hora__put *put)
     return put->memory == NULL ? HORA_ENOMEM : 0;
 }
 
+/* Frees the node of a put that has failed. */
 static void discard(hora_queue *queue, struct hora__put *put)
 {
     assert(put->memory != NULL);
@@ -70,7 +74,7 @@ static void *peek(hora_queue *queue)
     return first != NULL ? first->item : NULL;
 }
 
-/* Take the node out that hangs at *at. */
+/* Removes the node to which *at points, frees it, and returns its item. Adjusts `end` if it was the last. */
 static void *unlink_at(struct linked_queue *linked, struct node **at)
 {
     assert(*at != NULL && linked->base.size > 0);

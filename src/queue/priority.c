@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* priority.c - the queue whose least element leaves first */
+/* priority.c - the queue whose least element leaves first
+ *
+ * heaped.c has the container. Elements that compare equal leave in the order of their insertion: base/heap.h
+ * numbers them. */
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/reason.h"
 #include "queue/heaped.h"
 
+/* Every element can be taken at once, so this only removes the least. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -46,6 +50,7 @@ int hora_queue_new_priority(int initial_capacity, const hora_queue_options *opti
     return hora__reason_end(reason, error);
 }
 
+/* A delay queue may have a comparator as well, but only priority queues report it. */
 hora_compare_fn hora_queue_comparator(const hora_queue *queue)
 {
     return queue != NULL && queue->kind == &priority_kind ? queue->compare : NULL;

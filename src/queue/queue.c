@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - making, entering, closing and freeing a queue of any kind */
+/* queue.c - making, entering, closing and freeing a queue of any kind
+ *
+ * The parts of a queue's life that do not depend on its container. transfer.c puts and takes, serve.c serves
+ * the waiting threads, and contents.c inspects the elements. */
 #include "queue/queue.h"
 
 #include <assert.h>
@@ -10,6 +13,7 @@
 #include "base/options.h"
 #include "base/reason.h"
 
+/* Refuses an option that this kind of queue does not use: a caller that sets it expects an effect. */
 static int refuse_option(const char *field, hora_error *reason)
 {
     assert(field != NULL);
@@ -44,6 +48,7 @@ int hora__queue_check_capacity(int capacity, hora_error *reason)
                         : 0;
 }
 
+/* The destructor of the object: called when the owner and the last waiting thread have left the queue. */
 static void destroy(struct hora__object *object)
 {
     hora_queue *queue = HORA__LIST_ENTRY(object, struct hora_queue, object);
@@ -95,6 +100,8 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes)
         hora__wakes_flush(wakes);
 }
 
+/* Drops the elements now. The memory of the queue is freed when the last thread that was resolved has
+ * left. */
 int hora_queue_free(hora_queue *queue)
 {
     if (queue == NULL)
@@ -128,8 +135,9 @@ int hora_queue_close(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    hora__queue_serve(queue, NULL,
-                      &wakes); /* elements that have become due go to the takers that waited for them */
+    /* Elements that have become due belong to the takers that waited for them; serve them before the rest is
+     * resolved with HORA_ECLOSED. */
+    hora__queue_serve(queue, NULL, &wakes);
     queue->closed = true;
     if (queue->kind->inbox != NULL)
         queue->kind->inbox->seal(queue);
@@ -144,10 +152,12 @@ int hora_queue_close(hora_queue *queue)
     return 0;
 }
 
+/* Takes the lock, although the queue is const to the caller: the lock is no part of the queue's value. The
+ * pointer is copied with memcpy to remove the const without a cast. */
 bool hora_queue_is_closed(const hora_queue *queue)
 {
     void *memory;
-    memcpy(&memory, &queue, sizeof memory); /* to callers the lock is not part of the queue's value */
+    memcpy(&memory, &queue, sizeof memory);
     hora_queue *own = memory;
     if (hora__queue_enter(own) < 0)
         return false;
@@ -181,15 +191,18 @@ int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(
     return error;
 }
 
+/* Restores the functions for references that the user gave. */
 void hora__queue_give_back(hora_queue *queue)
 {
     hora__mutex_lock(&queue->object.lock);
-    assert(queue->is_lent || queue->behaviour != NULL); /* a scheduler's queue is never lent */
+    assert(queue->is_lent || queue->behaviour != NULL); /* the queue of a scheduler is never lent */
     queue->is_lent = false;
     hora__queue_count_elements(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
     hora__mutex_unlock(&queue->object.lock);
 }
 
+/* Makes the descriptor in the first call, and then serves the queue so that the descriptor shows its
+ * state. */
 int hora_queue_fd(hora_queue *queue)
 {
     struct hora__wakes wakes;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.h - what the public queues have in common, and what each of them adds
+/* queue.h - the common part of all public queues, and the interface of their containers
  *
- * A kind of queue is a sequential container with a few operations. All of them but prepare and discard are
- * called with the queue's lock held, and none of them knows threads: queue.c, serve.c and transfer.c add the
- * waiting. The synchronous queue is the exception: its container is the list of waiting threads.
+ * A kind of queue is a sequential container with a few operations. All operations except prepare and discard
+ * are called with the queue's lock held, and none of them deals with threads: queue.c, serve.c and transfer.c
+ * add the waiting. The synchronous queue is the exception: its container is the list of waiting threads.
  *
- * A pool's own queue is a container, too, so that users can look at it through hora_pool_queue. But its
- * workers wait in another way, and its tasks may still stand in front of the container. Public calls reach
- * what differs through `behaviour`; src/queue knows nothing else of pools. See src/exec/work_source.h. */
+ * The queue that a pool makes for itself is such a container, too, so that users can inspect it through
+ * hora_pool_queue. But its workers wait in another way, and new tasks may still be in an inbox in front of
+ * the container. Public calls reach what differs through `behaviour`; src/queue knows nothing else of pools.
+ * See src/exec/work_source.h. */
 #ifndef HORA_QUEUE_QUEUE_H
 #define HORA_QUEUE_QUEUE_H
 
@@ -24,201 +25,224 @@
 /* An element that is being put. */
 struct hora__put {
     void *item;
-    hora__counter *accepted; /* raised with the lock held when the element is in; NULL: nothing counts it */
-    hora_ns due;             /* delay queue: when it can be taken, */
-    bool has_due;            /* if the caller said so */
-    void *memory;            /* linked queue: the node for it, made before the lock is taken */
+    hora__counter *accepted; /* incremented under the lock when the element is in; NULL: nothing to count */
+    hora_ns due;             /* delay queue, with has_due: when the element can be taken */
+    bool has_due;            /* the caller gave a due time */
+    void *memory;            /* linked queue: the node for it, made before the lock is taken; else NULL */
 };
 
-/* A thread that waits to put, or to take from a queue that is not a pool's own. */
+/* A thread that waits to put, or to take from a queue without a behaviour of its own. It is on the stack of
+ * the thread. */
 struct hora__queue_waiter {
     struct hora__waiter waiter;
-    struct hora__put put; /* a putter's; written before it is on the list */
-    void *item;           /* a taker's; written before it is resolved */
+    struct hora__put put; /* of a putter; written before it is on the list */
+    void *item;           /* of a taker; written before it is resolved */
 };
 
-/* Visits an element. False: it has seen enough. */
+/* Visits an element. Returns false to end the visits. */
 typedef bool (*hora__each_fn)(void *item, void *arg);
 
-/* An inbox: where elements are posted without the queue's lock, under a lock of its own, rank INBOX. */
+/* An inbox in front of the container: threads insert elements into it without the queue's lock, under a lock
+ * of the inbox, rank INBOX. Called with the queue's lock held, except is_free. */
 struct hora__queue_inbox {
-    /* Move the elements that were posted into the container. */
+    /* Moves the elements of the inbox into the container. */
     void (*collect)(hora_queue *queue);
-    /* The queue is closed: let nothing in any more. */
+    /* Lets no element into the inbox any more, because the queue is closed. */
     void (*seal)(hora_queue *queue);
-    /* Without the lock: whether no thread holds a lock of the inbox at this moment. */
+    /* Returns whether no thread holds a lock of the inbox at this moment. Called without the lock. */
     bool (*is_free)(hora_queue *queue);
-    /* For elements that become due, else NULL: tell those who post which elements a waiting taker has to hear
-     * of. Whether such an element was in the inbox; it is in the container now. */
+    /* Only for queues whose elements become due, else NULL. Publishes which elements must not be inserted
+     * into the inbox, because a waiting taker would not wake up for them in time. Returns true if the inbox
+     * may have held such an element; its elements are in the container then. */
     bool (*guard)(hora_queue *queue);
 };
 
 /* The operations of a container. */
 struct hora__queue_kind {
-    /* Make, and give back, memory that a put needs before it has the lock. Both NULL: none. HORA_ENOMEM. */
+    /* Allocates the memory that a put needs, before the lock is taken; HORA_ENOMEM. NULL: none is needed. */
     int (*prepare)(hora_queue *queue, struct hora__put *put);
+    /* Frees that memory if the put has failed. NULL exactly if `prepare` is. */
     void (*discard)(hora_queue *queue, struct hora__put *put);
-    /* Insert, taking over put->memory. 0, HORA_EFULL, HORA_ENOMEM or, for an element that does not belong
-     * here, HORA_EINVAL; on error nothing has changed. */
+    /* Inserts an element, and takes over put->memory. Returns 0, HORA_EFULL, HORA_ENOMEM or, for an element
+     * that does not belong here, HORA_EINVAL; on error nothing has changed. */
     int (*push)(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes);
-    /* Remove the first element that can be taken now; NULL: there is none. */
+    /* Removes and returns the first element that can be taken now; NULL: none. */
     void *(*pop)(hora_queue *queue, struct hora__wakes *wakes);
-    /* The first element, or NULL. */
+    /* Returns the first element, whether it can be taken or not; NULL: the container is empty. */
     void *(*peek)(hora_queue *queue);
-    /* Remove some element, whichever is the cheapest; NULL: there is none. */
+    /* Removes and returns any element, the one that costs least; NULL: the container is empty. */
     void *(*drain)(hora_queue *queue);
-    /* Whether an element is there; removes its first occurrence if told so. */
+    /* Returns whether the item is in the container; with `remove`, removes its first occurrence. */
     bool (*find)(hora_queue *queue, const void *item, bool remove);
-    /* One of these: write the first `max` elements, in the order in which they leave; or, for kinds that know
-     * that order without memory for it, visit the elements until `visit` returns false. */
+    /* Each kind has one of these two. `copy` writes the first `max` elements, in the order of the container,
+     * which need not be the order in which they leave. `each` visits the elements in the order in which they
+     * leave, until `visit` returns false. */
     void (*copy)(hora_queue *queue, void **items, int max);
     void (*each)(hora_queue *queue, hora__each_fn visit, void *arg);
-    /* When the first element can be taken, HORA_FOREVER if never, and a number that tells it from all others;
-     * called only with elements. NULL: always at once. */
+    /* Returns when the first element can be taken; HORA_FOREVER: never. *ret_element is a number that
+     * identifies the element. The container is not empty. NULL: elements can always be taken at once. */
     hora_ns (*next_due)(hora_queue *queue, uint64_t *ret_element);
-    /* Release the container, which is empty, and the queue's memory. */
+    /* Frees the container, which is empty, and the queue. Called without the lock. */
     void (*destroy)(hora_queue *queue);
     const struct hora__queue_inbox *inbox; /* NULL: it has none */
-    bool inserts_always;                   /* putting never waits, and so never looks at interrupts */
+    bool inserts_always;                   /* putting never waits, and so does not check for interrupts */
 };
 
-/* How public calls treat a queue that is a pool's own. All but take are called with the lock held. */
+/* What public calls do differently with a queue that a pool made for itself. */
 struct hora__queue_behaviour {
-    /* As hora__queue_serve. */
+    /* Replaces hora__queue_serve. Called with the lock held. */
     void (*serve)(hora_queue *queue, struct hora__wakes *wakes);
-    /* As hora_queue_poll_for, with arguments that have been checked. */
+    /* Replaces hora_queue_poll_for; its arguments have been checked. Called without the lock. */
     int (*take)(hora_queue *queue, hora_ns timeout, void **ret_item);
-    /* The queue is closed, and no taker is on the list any more. */
+    /* Called with the lock held when the queue has been closed and all takers were resolved. */
     void (*close)(hora_queue *queue);
-    /* How many elements of `size` users do not see. NULL: none. */
+    /* Returns how many of the `size` elements users do not see. Called with the lock held. NULL: none. */
     int (*hidden)(hora_queue *queue);
-    /* Without the lock: the pool frees the queue, which is empty. NULL: there is nothing to do. */
+    /* Called without the lock when the pool frees the queue, which is empty. NULL: nothing to do. */
     void (*leave)(hora_queue *queue);
 };
 
+/* The first member of each kind of queue. */
 struct hora_queue {
-    const struct hora__queue_kind *kind; /* these seven are immutable */
-    const struct hora__queue_behaviour
-        *behaviour;          /* NULL: the queue is not a pool's own, or waits like a public one */
-    const hora_clock *clock; /* this and the next are also in `object`, beside the lock that takers write */
-    int32_t generation;
-    int capacity;
-    bool serves_latest; /* synchronous queue: of waiting threads the latest comes first */
-    void (*drop)(void *item);
-    void *(*own_ref)(void *item); /* as its maker said; immutable */
-    void *(*ref)(
-        void *item); /* peek and snapshot hand out references; guarded by the lock. NULL: the elements */
-    void (*unref)(void *item); /* gives one back; likewise */
-    bool is_lent;              /* a pool uses it; likewise */
-    hora_compare_fn compare;
-    char apart[HORA__CACHE_LINE]; /* posters read the fields above; takers write those below */
+    const struct hora__queue_kind *kind; /* immutable, like the fields down to own_ref */
+    /* NULL: the queue was made by the user, or its workers wait as on a public queue. */
+    const struct hora__queue_behaviour *behaviour;
+    const hora_clock *clock;      /* a copy of the one in `object`, which shares a cache line with the lock */
+    int32_t generation;           /* also a copy; see hora__object_check_in */
+    int capacity;                 /* HORA_UNBOUNDED: no limit; 0: synchronous */
+    bool serves_latest;           /* synchronous queue: the thread that came last is served first */
+    void (*drop)(void *item);     /* destructor of elements; NULL: none */
+    void *(*own_ref)(void *item); /* `ref` of the options; NULL: none */
+    /* With `ref`, peek and snapshot return references to elements. NULL: they return the elements. `ref`,
+     * `unref` and is_lent are guarded by the lock. */
+    void *(*ref)(void *item);
+    void (*unref)(void *item); /* releases such a reference; NULL exactly if `ref` is */
+    bool is_lent;              /* a pool uses the queue, which was made by the user */
+    hora_compare_fn compare;   /* NULL: none; immutable */
+    /* Keeps the fields above, which threads read when they insert into an inbox, off the cache line of the
+     * fields below, which takers write. */
+    char apart[HORA__CACHE_LINE];
     struct hora__object object;
 
-    /* guarded by object.lock */
-    int size;
+    /* Guarded by object.lock. */
+    int size; /* number of elements in the container; not those in an inbox */
     bool closed;
-    struct hora__list takers;
-    struct hora__list putters;
-    struct hora__ready_fd ready;
+    struct hora__list takers;    /* threads that wait to take, in the order of their arrival */
+    struct hora__list putters;   /* threads that wait for room, in the order of their arrival */
+    struct hora__ready_fd ready; /* see hora_queue_fd; made on demand */
 
-    /* Queues whose elements become due: of the takers, the one that sleeps until the first element is due. */
+    /* Only for queues whose elements become due: the taker that sleeps until the first element is due. */
     struct hora__waiter *leader; /* NULL: none */
     hora_ns leader_until;        /* when it wakes up by itself */
-    uint64_t leader_element;     /* the element it wakes up for, as told by next_due */
+    uint64_t leader_element;     /* the element for which it wakes up, as identified by next_due */
 };
 
 /* ---- making: queue.c ---- */
 
-/* Options that a kind takes, besides clock, drop and context. */
+/* The options that only some kinds accept. */
 enum { HORA__ALLOW_FAIR = 1, HORA__ALLOW_COMPARE = 2, HORA__ALLOW_REMAINING = 4 };
 
-/* Read and check options, and that ret_queue is not NULL. HORA_EINVAL. */
+/* Copies the options into *own and checks them, and that ret_queue is not NULL. `allowed` is a set of the
+ * flags above. HORA_EINVAL. */
 __attribute__((warn_unused_result)) int hora__queue_options(hora_queue_options *own,
                                                             const hora_queue_options *given, unsigned allowed,
                                                             hora_queue **ret_queue, hora_error *reason);
+
+/* Returns HORA_EINVAL, with a reason, if the capacity is less than 1. */
 __attribute__((warn_unused_result)) int hora__queue_check_capacity(int capacity, hora_error *reason);
 
-/* Initialise the common part of a queue that is zero. HORA_ENOMEM, HORA_EAGAIN. */
+/* Initialises the common part of a queue whose memory is zero. HORA_ENOMEM, HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue,
                                                          const struct hora__queue_kind *kind, int capacity,
                                                          const hora_queue_options *options);
 
 /* ---- entering and leaving: queue.c ---- */
 
-/* Whether the queue may be used here at all: 0, HORA_EINVAL (NULL), HORA_EFORKED, HORA_EDEADLK. */
+/* Returns whether the calling thread may use the queue: 0, HORA_EINVAL (NULL), HORA_EFORKED or HORA_EDEADLK
+ * (inside a callback under a lock of hora). */
 __attribute__((warn_unused_result)) int hora__queue_check(const hora_queue *queue);
 
-/* Check, lock, and collect. */
+/* Checks the queue, takes its lock, and moves the elements of the inbox into the container. On error the lock
+ * is not taken. */
 __attribute__((warn_unused_result)) int hora__queue_enter(hora_queue *queue);
 
-/* With the lock: bring elements that were posted into the container. */
+/* Moves the elements of the inbox, if there is one, into the container. The caller holds the lock. */
 static inline void hora__queue_collect(hora_queue *queue)
 {
     if (queue->kind->inbox != NULL)
         queue->kind->inbox->collect(queue);
 }
 
-/* Unlock, then wake. */
+/* Releases the lock, then wakes the threads in *wakes. */
 void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
 
 /* ---- keeping the invariants: serve.c; with the lock held ---- */
 
-/* After any change: let in putters that wait for room, serve takers, choose a leader, and show in the
- * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or
- * NULL. */
+/* Restores the invariants of serve.c after any change: admits putters that wait for room, serves takers,
+ * chooses a leader, and updates the descriptor. `self` is the caller's own waiter if that is on the takers'
+ * list, else NULL. */
 void hora__queue_serve(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
-/* The same after one element was put or removed, but cheaper. It leaves elements that have become due
- * meanwhile to the leader, which wakes up for them, and reads no clock unless the leader has to be woken. */
+/* As hora__queue_serve, but cheaper, after one element was put or removed. It leaves elements that have
+ * become due in the meantime to the leader, which wakes up for them, and reads no clock unless the leader
+ * must be woken. */
 void hora__queue_serve_change(hora_queue *queue, struct hora__wakes *wakes);
 
-/* Two parts of settling: putters, and the descriptor. */
+/* Two steps of hora__queue_serve, for queues with their own behaviour: admitting putters, and updating the
+ * descriptor. */
 void hora__queue_admit_putters(hora_queue *queue, struct hora__wakes *wakes);
 void hora__queue_show_ready(hora_queue *queue);
 
 /* ---- putting and taking: transfer.c ---- */
 
-/* Put what is prepared, without waiting. HORA_EFULL. */
+/* Puts an element that has been prepared, without waiting. HORA_EFULL, HORA_ENOMEM, HORA_ECLOSED, and the
+ * errors of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_put_now(hora_queue *queue, struct hora__put *put);
 
-/* Put without waiting, of a queue that the caller has checked. HORA_EFULL, HORA_ENOMEM, HORA_ECLOSED. */
+/* Prepares and puts an element without waiting, into a queue that the caller has checked. HORA_EFULL,
+ * HORA_ENOMEM, HORA_ECLOSED. */
 __attribute__((warn_unused_result)) int hora__queue_put(hora_queue *queue, struct hora__put *what);
 
-/* With the lock: take, and settle. HORA_EEMPTY, HORA_ECLOSED. */
+/* Takes an element without waiting, and serves the queue. The caller holds the lock. HORA_EEMPTY,
+ * HORA_ECLOSED. */
 __attribute__((warn_unused_result)) int hora__queue_take_locked(hora_queue *queue, void **ret_item,
                                                                 struct hora__wakes *wakes);
 
-/* Check the queue and get the calling thread's record. A pending interrupt comes first: HORA_EINTERRUPTED. */
+/* Checks the queue and gets the calling thread's record, before a call that may wait. Clears a pending
+ * interrupt and returns HORA_EINTERRUPTED. */
 __attribute__((warn_unused_result)) int hora__queue_begin_waiting(const hora_queue *queue,
                                                                   hora_thread **ret_thread);
 
 /* ---- looking: contents.c ---- */
 
-/* A snapshot in memory that the caller frees. HORA_ENOMEM, and those of hora__queue_check. */
+/* Makes a snapshot of the elements that users see, in memory that the caller frees. With queue->ref it has a
+ * reference to each element. HORA_ENOMEM, and the errors of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items,
                                                          int *ret_count);
 
-/* How many elements there are, also those that users do not see. HORA_EDEADLK, HORA_EFORKED. */
+/* Returns the number of elements, including those that users do not see. HORA_EDEADLK, HORA_EFORKED. */
 int hora__queue_count(hora_queue *queue);
 
-/* With the lock: write the first elements that users see; max > 0. */
+/* Writes at most `max` elements that users see; max > 0. The caller holds the lock. */
 void hora__queue_copy_locked(hora_queue *queue, void **items, int max);
 
-/* Whether no thread holds a lock of the queue at this moment. */
+/* Returns whether no thread holds a lock of the queue at this moment. A dump for debuggers asks this before
+ * it takes the locks: a stopped thread would never release them. */
 bool hora__queue_is_free(hora_queue *queue);
 
-/* With the lock: how many elements users see. */
+/* Returns the number of elements that users see. The caller holds the lock. */
 int hora__queue_listed(hora_queue *queue);
 
 /* ---- in the hands of a pool: queue.c ---- */
 
-/* A pool takes the caller's queue for its own: from now on its elements are counted. HORA_EBUSY: another pool
- * has it. The second function gives it back. */
+/* Lends a queue of the user to a pool: from now on peek and snapshot return references to its elements.
+ * HORA_EBUSY: another pool uses it. hora__queue_give_back undoes this. */
 __attribute__((warn_unused_result)) int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item),
                                                          void (*unref)(void *item));
 void hora__queue_give_back(hora_queue *queue);
 
-/* Hand out references to its elements; for a queue that no other thread uses yet. */
+/* Sets the functions for references to elements; both NULL: peek and snapshot return the elements themselves.
+ * The caller holds the lock, or no other thread uses the queue yet. */
 void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
 
 #endif

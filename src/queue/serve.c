@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve.c - what must hold whenever a queue's lock is free
+/* serve.c - serving the threads that wait on a queue
  *
- * What it is for    Every operation changes the container and then settles. Waiting threads are served here
- *                   and nowhere else (but for the synchronous queue, whose container they are), so order and
- *                   hand-over are decided in one place.
- * How it works      An element goes straight to the longest waiting taker, and the room that a take leaves
- *                   goes straight to the longest waiting putter. Each is woken once, with the outcome, and no
- *                   thread that comes later can overtake it. In a delay queue elements become available as
- *                   time passes, so one thread has to wake up for the first of them: the leader, a taker that
- *                   sleeps until that element is due. The other takers sleep until they are served or made
- *                   leader. A pool's own queue settles in its own way: see src/exec/work_source.c.
+ * Purpose           Every operation changes the container and then calls hora__queue_serve, which restores
+ *                   the invariants below. Waiting threads are served here and nowhere else, except in the
+ *                   synchronous queue, whose container they are. So order and hand-over are decided in one
+ *                   place.
+ * How it works      An element is handed to the taker that has waited longest, and the room that a take makes
+ *                   is given to the putter that has waited longest. Each is woken once, with the outcome, and
+ *                   no thread that arrives later can overtake it. In a delay queue, elements become available
+ *                   as time passes, so one thread must wake up for the first of them: the leader, a taker
+ *                   that sleeps until that element is due. The other takers sleep until they are served or
+ *                   become the leader. The queue of a pool is served in another way: see
+ *                   src/exec/work_source.c.
  * Invariants        With the lock free:
  *                   I1 no putter waits while there is room.
- *                   I2 no taker waits while an element can be taken (delay queue: as of the last look).
+ *                   I2 no taker waits while an element can be taken (delay queue: by the last reading of the
+ *                      clock).
  *                   I3 if a delay queue has an element with a due time, and a taker would wait that long,
  *                      then there is a leader, and it does not sleep beyond the due time of the first
  *                      element.
@@ -30,7 +33,7 @@ static struct hora__queue_waiter *queue_waiter(struct hora__waiter *waiter)
     return HORA__LIST_ENTRY(waiter, struct hora__queue_waiter, waiter);
 }
 
-/* I1 */
+/* Inserts the elements of waiting putters, in order, until the container refuses one (I1). */
 void hora__queue_admit_putters(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -42,7 +45,8 @@ void hora__queue_admit_putters(hora_queue *queue, struct hora__wakes *wakes)
     }
 }
 
-/* I2. Whether the leader was served. */
+/* Hands elements that can be taken to waiting takers, in order (I2). Returns whether the leader was served;
+ * the queue has no leader then. */
 static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
 {
     const struct hora__waiter *leader = queue->leader;
@@ -60,7 +64,8 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
     return leader != queue->leader;
 }
 
-/* The taker leads from now on. It is woken unless it is `self`, which is awake and looks anyway. */
+/* Makes a taker the leader for an element that is due at `due`. Wakes it, so that it sleeps until then;
+ * except `self`, the caller's own waiter, which is awake and has yet to choose how long it sleeps. */
 static void lead(hora_queue *queue, struct hora__waiter *taker, hora_ns due, uint64_t element,
                  const struct hora__waiter *self, struct hora__wakes *wakes)
 {
@@ -72,8 +77,8 @@ static void lead(hora_queue *queue, struct hora__waiter *taker, hora_ns due, uin
         hora__waiter_nudge(taker, wakes);
 }
 
-/* The longest waiting taker that does not give up before the time, since another one would be of no use as a
- * leader; NULL: there is none. */
+/* Returns the taker that has waited longest, of those whose deadline is not before `due`; NULL: none. A taker
+ * that gives up earlier is of no use as a leader. */
 static struct hora__waiter *first_to_last_until(const hora_queue *queue, hora_ns due)
 {
     for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next) {
@@ -84,14 +89,15 @@ static struct hora__waiter *first_to_last_until(const hora_queue *queue, hora_ns
     return NULL;
 }
 
-/* I3 */
+/* Makes sure that a taker wakes up for the first element (I3): chooses a leader if there is none, and wakes
+ * the present one if it would sleep too long. */
 static void choose_leader(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     if (queue->kind->next_due == NULL)
         return;
     bool led = self != NULL && queue->leader == self;
     if (led)
-        queue->leader = NULL; /* it is awake, and its element may have gone: decide anew */
+        queue->leader = NULL; /* it is awake, and its element may have been removed: choose again */
     if (queue->size == 0 || hora__list_is_empty(&queue->takers))
         return;
     uint64_t element;
@@ -99,7 +105,8 @@ static void choose_leader(hora_queue *queue, struct hora__waiter *self, struct h
     if (due == HORA_FOREVER)
         return;
     if (queue->leader != NULL) {
-        /* If the first element has gone and a later one follows, the leader finds out when it wakes. */
+        /* If the element of the leader was removed and the next one is due later, the leader wakes up too
+         * early and chooses again. That needs no wake-up now. */
         bool sleeps_too_long = element != queue->leader_element && due < queue->leader_until;
         if (sleeps_too_long && !HORA__FAULT(DELAY_NEW_HEAD_UNSEEN))
             lead(queue, queue->leader, due, element, self, wakes);
@@ -110,6 +117,9 @@ static void choose_leader(hora_queue *queue, struct hora__waiter *self, struct h
         lead(queue, taker, due, element, self, wakes);
 }
 
+/* Returns from when on an element can be taken: HORA__READY_NOW, a time, or HORA_FOREVER if there is none. A
+ * closed queue counts as ready, because a take returns at once. A synchronous queue is ready while a putter
+ * waits. */
 static hora_ns ready_from(hora_queue *queue)
 {
     uint64_t element;
@@ -120,7 +130,7 @@ static hora_ns ready_from(hora_queue *queue)
     return queue->capacity == 0 && !hora__list_is_empty(&queue->putters) ? HORA__READY_NOW : HORA_FOREVER;
 }
 
-/* I5 */
+/* Updates the descriptor, if there is one (I5). */
 void hora__queue_show_ready(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -128,6 +138,7 @@ void hora__queue_show_ready(hora_queue *queue)
         hora__ready_fd_set(&queue->ready, queue->object.clock, ready_from(queue));
 }
 
+/* Wakes all takers. Used only by the planted fault PUT_WAKES_ALL. */
 static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct hora__wakes *wakes)
 {
     for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next) {
@@ -137,6 +148,7 @@ static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct
     }
 }
 
+/* One round. Putters come first, since their elements may be what the takers wait for. */
 static void serve_once(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     hora__queue_admit_putters(queue, wakes);
@@ -155,14 +167,16 @@ void hora__queue_serve(hora_queue *queue, struct hora__waiter *self, struct hora
         queue->behaviour->serve(queue, wakes);
         return;
     }
-    /* Each round but the last serves a taker, or finds an element that is due sooner: there is an end. */
+    /* If the inbox held elements that takers must know of, they are in the container now, and another round
+     * is needed. Each round but the last serves a taker or finds an element that is due sooner, so this
+     * ends. */
     do
         serve_once(queue, self, wakes);
     while (queue->kind->inbox != NULL && queue->kind->inbox->guard(queue));
 }
 
-/* Whether the leader, which there is, looks not later than when the first element can be taken. Then I2 and
- * I3 hold, whatever was put or removed. */
+/* Returns whether the leader, which exists, wakes up no later than the first element is due. If so, I2 and I3
+ * hold whatever was put or removed. */
 static bool leader_suffices(hora_queue *queue)
 {
     uint64_t element;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* synchronous.c - the queue without room: an element passes from a waiting thread to one that comes
+/* synchronous.c - the queue without room: each element passes directly from a putter to a taker
  *
- * How it works  Its elements are those of the waiting putters, and it takes only what a waiting taker wants
- *               at once. So pushing is handing to a taker, and popping is relieving a putter.
- * Invariants    I1 not both lists have waiters: each who comes first looks at the other list, under the lock.
+ * How it works  The queue stores nothing. A push hands the element to a waiting taker, and fails if there is
+ *               none. A pop takes the element of a waiting putter, and resolves that putter.
+ * Invariants    I1 at most one of the two lists has waiters: before a thread waits, it tries the other list,
+ *                  under the lock.
  *               I2 size is 0. */
 #include <assert.h>
 #include <stddef.h>
@@ -12,7 +13,8 @@
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
-/* The waiter that is served next; NULL: no thread waits. */
+/* Returns the waiter that is served next; NULL: no thread waits. Without `fair`, that is the latest one, as
+ * in the JDK: its data are likely to be in the cache. */
 static struct hora__queue_waiter *next_of(const hora_queue *queue, const struct hora__list *list)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->capacity == 0);
@@ -20,6 +22,7 @@ static struct hora__queue_waiter *next_of(const hora_queue *queue, const struct 
     return waiter != NULL ? HORA__LIST_ENTRY(waiter, struct hora__queue_waiter, waiter) : NULL;
 }
 
+/* Hands the element to a waiting taker. HORA_EFULL: none waits. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__list_is_empty(&queue->takers) || hora__list_is_empty(&queue->putters)); /* I1 */
@@ -31,6 +34,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
+/* Takes the element of a waiting putter, whose put succeeds; NULL: none waits. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -42,6 +46,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     return item;
 }
 
+/* As `peek` and `drain`: users never see the element of a waiting putter. */
 static void *nothing(hora_queue *queue)
 {
     assert(queue->size == 0); /* I2 */

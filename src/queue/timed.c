@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timed.c - the delay queue whose due times are given when putting
+/* timed.c - the delay queue whose elements get their due time when they are put
  *
- * Mechanism    A thread that puts an element which no taker waits for yet inserts it into the lane, under the
- *              lane's lock. So threads that put and threads that take do not meet. The queue's lock guards
- *              what takers have absorbed from the lane: a timer heap with single elements, and far batches
- *              (timer/far.h). The lane is a chain of such batches, so absorbing it moves no elements unless
- *              there are few. A taker reads the clock only if the first element is not due by the last
- *              reading. Everything in the lane is due later than that. Two words ensure it. `soonest` is the
- *              least due time in the lane. `limit` says that nothing due before it may stand in the lane.
+ * Mechanism    A thread that puts an element for which no taker has to wake up inserts it into the lane,
+ *              under the lane's lock. So threads that put and threads that take do not contend for a lock.
+ *              The queue's lock guards what takers have absorbed from the lane: a timer heap with single
+ *              elements, and far batches (timer/far.h). The lane is a chain of such batches, so absorbing it
+ *              moves no elements unless there are few. A taker reads the clock only if the first element is
+ *              not due by the last reading; it need not check the lane, because all elements there are due
+ *              later than that reading. Two words ensure this: `soonest` is the least due time in the lane,
+ *              and no element that is due before `limit` may be in the lane.
  *
  *                  a putting thread, with the lane's lock      a taker, with the queue's lock
  *                  soonest := due, if that is less             limit := the time just read, and one
  *                  due < limit? -> soonest as it was;          soonest < limit? -> absorb
  *                      through the queue's lock instead        take what is due by that reading
  *
- *              Each writes its own word before it reads the other's. So either the taker sees the element, or
- *              the putting thread sees the limit. While takers wait, the limit is the time until which they
- *              sleep (guard). So a thread that brings something sooner passes through the queue's lock, and
- *              wakes the leader. Once an element is in the lane, the thread that put it does not touch the
- *              queue again: a taker may free the queue.
- * Order        The lane's lock guards the sequence numbers, also those of elements that go through the
- *              queue's lock. So elements due together leave in the order in which they came.
- * Elements     An element of a batch is a record beside the batch's slots. A single element is a node of the
- *              heap, with memory in the queue itself. When the heap is full, some of its nodes become a
+ *              Each side writes its own word before it reads the other's, in sequentially consistent order.
+ *              So either the taker sees the element, or the putting thread sees the limit. While takers wait,
+ *              the limit is the time until which they sleep (guard). So a thread with an element that is due
+ *              sooner takes the queue's lock and wakes the leader. Once an element is in the lane, the thread
+ *              that put it does not touch the queue again: a taker may take the element and free the queue.
+ * Order        The lane's lock guards the sequence numbers, also those of elements that are put under the
+ *              queue's lock. So elements that are due at the same time leave in the order of their insertion.
+ * Elements     An element of a batch is a record beside the slots of the batch. A single element is a node of
+ *              the heap, with memory in the queue itself. When the heap is full, some of its nodes become a
  *              batch. When absorbed batches have become too empty, their last elements become single ones.
- * Memory       Empty batches are kept for reuse: up to MOST. Each time the queue becomes empty, one of PARTS
- *              parts of what is beyond KEPT is freed. Absorbing cannot fail: the far batches always have room
- *              for a full lane.
+ * Memory       Up to MOST empty batches are kept for reuse. Each time the queue becomes empty, 1/PARTS of the
+ *              batches beyond KEPT are freed. Absorbing cannot fail: the far batches always have room for a
+ *              full lane.
  * Invariants   With both locks free:
- *              I1 what is in the lane is due at `soonest` or later, and soonest >= limit.
- *              I2 limit > reading; and, while takers wait, limit is not before the leader wakes up, or,
- *                 without a leader, before the first element is due.
- *              I3 queue->size is the number of single elements and of those in far batches.
+ *              I1 all elements in the lane are due at `soonest` or later, and soonest >= limit.
+ *              I2 limit > reading; and, while takers wait, limit is not before the time when the leader wakes
+ *                 up or, without a leader, the time when the first element is due.
+ *              I3 queue->size is the number of single elements plus the number of elements in far batches.
  *              I4 the far batches have room for RESERVED more, or the lane has room for no element.
- *              I5 the descriptor, and a closed queue, need to know of every element: then the lane is
- *                 shut. */
+ *              I5 if there is a descriptor, or the queue is closed, the lane is shut: every put then takes
+ *                 the queue's lock, under which it updates the descriptor or is refused. */
 #include "queue/timed.h"
 
 #include <assert.h>
@@ -51,36 +52,39 @@
 enum { LANE_BATCHES = 8, BATCH_IS_WORTH_IT = HORA__FAR_BATCH, SINGLES = 4 };
 #else
 enum {
-    LANE_BATCHES = 64,      /* batches in the lane: what one absorption may have to look at */
-    BATCH_IS_WORTH_IT = 64, /* fewer elements leave the lane one by one: a batch has memory for all */
-    SINGLES = 512,          /* nodes of the heap */
+    LANE_BATCHES = 64, /* most batches in the lane; bounds the work of one absorption */
+    BATCH_IS_WORTH_IT =
+        64,        /* a batch with fewer elements is absorbed as single elements, to reuse its memory */
+    SINGLES = 512, /* most single elements: nodes of the heap */
 };
 #endif
 
-/* In a batch: marked by a slot, see timer/far.h. */
+/* An element in a batch. The mark of its slot points to it, see timer/far.h. */
 struct record {
     uint64_t sequence;
     void *item;
 };
 
+/* A far batch together with the records of its elements. */
 struct batch {
-    struct hora__far_batch far; /* first: one address for both */
+    struct hora__far_batch far; /* first, so that both have the same address */
     struct record records[HORA__FAR_BATCH];
 };
 
-/* In the heap. */
+/* An element in the heap, or a free node. */
 struct single {
-    struct hora__timer_node node; /* first: one address for both */
-    void *item;                   /* of a free one: the next free one */
+    struct hora__timer_node node; /* first, so that both have the same address */
+    void *item;                   /* of a free node: the next free node */
 };
 
 enum {
-    LANE_MOST = LANE_BATCHES * HORA__FAR_BATCH,
-    RESERVED = LANE_BATCHES + 1,
-    KEPT = HORA__KEPT(4, 1),
+    LANE_MOST = LANE_BATCHES * HORA__FAR_BATCH, /* most elements in the lane */
+    RESERVED = LANE_BATCHES + 1,                /* batches for which the far batches have room; see I4 */
+    KEPT = HORA__KEPT(4, 1),                    /* see "Memory" above */
     MOST = HORA__KEPT(2048, 2),
     PARTS = 8,
-    RESTS_FROM = offsetof(struct hora__far_batch, first), /* before it is the link of batches that are kept */
+    /* The part of a free batch that is poisoned begins here; before it is the link of the free list. */
+    RESTS_FROM = offsetof(struct hora__far_batch, first),
 };
 
 static_assert(offsetof(struct batch, far) == 0 && offsetof(struct single, node) == 0, "one address for both");
@@ -88,34 +92,38 @@ static_assert(_Alignof(struct record) >= 4, "the marks of slots have two bits to
 
 struct timed {
     struct hora_queue base;
-    hora_ns reading; /* what the clock showed last; at first the beginning of time */
-    hora_ns shown;   /* what `limit` says, for threads with the queue's lock */
-    bool is_steady;  /* the clock is never set back */
-    bool is_shut;    /* what `shut` says, likewise */
-    bool has_room;   /* whether lane_room is not 0, likewise */
+
+    /* Guarded by the queue's lock. */
+    hora_ns reading; /* the last reading of the clock; INT64_MIN: none yet */
+    hora_ns shown;   /* the value of `limit` */
+    bool is_steady;  /* the clock is never set back; immutable */
+    bool is_shut;    /* the value of `shut` */
+    bool has_room;   /* lane_room is not 0 */
     struct hora__timer_heap heap;
     struct hora__far_batches far;
-    struct single *free_single; /* chained by `item`; NULL: none */
+    struct single *free_single; /* free nodes, chained by `item`; NULL: none */
 
-    /* The two words; apart, since they are written while others use what is before and after. */
+    /* The two words. They have cache lines of their own, because they are written while other threads use the
+     * fields before and after them. */
     char apart[HORA__CACHE_LINE];
-    hora__atomic64 limit;   /* written under the queue's lock */
-    hora__atomic64 soonest; /* written under the lane's lock */
+    hora__atomic64 limit;   /* written under the queue's lock, read under the lane's */
+    hora__atomic64 soonest; /* written under the lane's lock, read under the queue's */
     char apart_too[HORA__CACHE_LINE];
 
-    /* The lane, guarded by a lock of its own. */
+    /* The lane, guarded by lane_lock. A thread may take this lock while it holds the queue's. */
     hora__mutex lane_lock; /* rank INBOX */
-    bool shut;             /* the lane takes nothing any more */
-    int lane_size;
-    int lane_room;        /* how many elements may be in it */
-    hora_ns lane_soonest; /* what `soonest` says */
+    bool shut;             /* no element may be inserted into the lane any more */
+    int lane_size;         /* number of elements in the lane */
+    int lane_room;         /* how many elements may be in it: LANE_MOST, or 0; see I4 */
+    hora_ns lane_soonest;  /* the value of `soonest` */
+    /* The chain of batches in the lane; NULL: it is empty. The last one is being filled. */
     struct batch *lane_first;
-    struct batch *lane_last; /* the batch that is being filled */
-    uint64_t next_sequence;
-    struct batch *kept; /* empty batches */
-    int kept_count;
+    struct batch *lane_last;
+    uint64_t next_sequence; /* of the next element, however it is put */
+    struct batch *kept;     /* free batches, chained by far.next; NULL: none */
+    int kept_count;         /* number of free batches */
 
-    /* Memory of the heap. */
+    /* The memory of the heap. */
     struct hora__timer_slot slots[SINGLES];
     struct single singles[SINGLES];
 };
@@ -148,6 +156,7 @@ static struct single *single_of(struct hora__timer_slot slot)
 
 /* ---- batches; under the lane's lock ---- */
 
+/* Takes a batch off the free list; NULL: it is empty. */
 static struct batch *take_kept_locked(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -160,7 +169,7 @@ static struct batch *take_kept_locked(struct timed *timed)
     return batch;
 }
 
-/* NULL: no memory. */
+/* Returns an empty batch, from the free list or the system; NULL: out of memory. */
 static struct batch *new_batch_locked(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -172,6 +181,7 @@ static struct batch *new_batch_locked(struct timed *timed)
     return batch;
 }
 
+/* Puts a batch on the free list, or frees it if the list is full. */
 static void give_back_locked(struct timed *timed, struct batch *batch)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -185,6 +195,8 @@ static void give_back_locked(struct timed *timed, struct batch *batch)
     timed->kept_count++;
 }
 
+/* As give_back_locked, but takes the lane's lock. If the queue has become empty, frees a part of the excess
+ * batches, so that the memory of a burst is returned step by step. */
 static void give_back(struct timed *timed, struct batch *batch)
 {
     hora__mutex_lock(&timed->lane_lock);
@@ -195,6 +207,7 @@ static void give_back(struct timed *timed, struct batch *batch)
     hora__mutex_unlock(&timed->lane_lock);
 }
 
+/* Appends an element to a batch that is not full. */
 static void append(struct batch *batch, hora_ns due, uint64_t sequence, void *item)
 {
     assert(!hora__far_batch_is_full(&batch->far));
@@ -205,7 +218,7 @@ static void append(struct batch *batch, hora_ns due, uint64_t sequence, void *it
 
 /* ---- single elements ---- */
 
-/* There must be room. */
+/* Inserts an element into the heap, which has room for it. */
 static void push_single(struct timed *timed, hora_ns due, uint64_t sequence, void *item)
 {
     struct single *single = timed->free_single;
@@ -217,6 +230,7 @@ static void push_single(struct timed *timed, hora_ns due, uint64_t sequence, voi
     hora__timer_heap_push_untracked(&timed->heap, &single->node, due);
 }
 
+/* Puts a node on the free list, and returns the item that it held. */
 static void *free_single(struct timed *timed, struct single *single)
 {
     assert(single >= timed->singles && single < timed->singles + SINGLES);
@@ -226,8 +240,8 @@ static void *free_single(struct timed *timed, struct single *single)
     return item;
 }
 
-/* The last nodes of the heap become a batch: cutting off the end of a heap leaves a heap. There is room for
- * the batch. */
+/* Moves the last nodes of the heap into a batch, and adds that to the far batches, which have room for it.
+ * Removing entries from the end of a heap leaves a heap, so nothing else moves. */
 static void pack(struct timed *timed, struct batch *batch)
 {
     hora__far_batch_init(&batch->far);
@@ -239,7 +253,8 @@ static void pack(struct timed *timed, struct batch *batch)
     hora__far_add_batch(&timed->far, &batch->far);
 }
 
-/* Make room for so many single elements. */
+/* Makes room in the heap for `count` more elements, by packing others into a batch if necessary.
+ * HORA_ENOMEM. */
 static int make_room_for_singles(struct timed *timed, int count)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
@@ -258,7 +273,8 @@ static int make_room_for_singles(struct timed *timed, int count)
     return 0;
 }
 
-/* If the batches have become too empty, the elements of one that has few become single ones. */
+/* If the far batches have become too empty on average, moves the elements of one with few elements to the
+ * heap. Without this, a few late elements per batch would keep much memory in use. */
 static void tidy(struct timed *timed)
 {
     struct hora__timer_slot slots[HORA__FAR_FEW];
@@ -270,13 +286,14 @@ static void tidy(struct timed *timed)
     for (int i = 0; i < count; i++)
         records[i] = *record_of(slots[i]);
     if (timed->heap.size + count > SINGLES)
-        pack(timed, batch_of(empty)); /* where it was is room for it */
+        pack(timed, batch_of(empty)); /* the far batches have room: this batch has just been removed */
     else
         give_back(timed, batch_of(empty));
     for (int i = 0; i < count; i++)
         push_single(timed, slots[i].due, records[i].sequence, records[i].item);
 }
 
+/* Returns the number of absorbed elements; see I3. */
 static int size_of(const struct timed *timed)
 {
     return timed->heap.size + timed->far.size;
@@ -284,8 +301,9 @@ static int size_of(const struct timed *timed)
 
 /* ---- the lane ---- */
 
-/* From here on nothing that is due before comes into the lane. Returns whether something that is may be
- * there. */
+/* Sets the limit: from now on no element that is due before it is inserted into the lane. Returns true if the
+ * lane may already hold such an element; the caller must absorb it then. `limit` is written before `soonest`
+ * is read; see "Mechanism". */
 static bool set_limit(struct timed *timed, hora_ns limit)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
@@ -301,6 +319,7 @@ static bool set_limit(struct timed *timed, hora_ns limit)
            (HORA__FAULT(TIMED_LOOKS_TOO_SOON) ? too_soon : hora__atomic64_load(&timed->soonest) < limit);
 }
 
+/* Writes `soonest` for takers; HORA_FOREVER: the lane is empty. */
 static void set_soonest_locked(struct timed *timed, hora_ns soonest)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -309,7 +328,8 @@ static void set_soonest_locked(struct timed *timed, hora_ns soonest)
     hora__atomic64_publish(&timed->soonest, soonest);
 }
 
-/* A batch of the lane, which is not empty. */
+/* Absorbs a batch of the lane, which is not empty: adds it to the far batches; or, if it has few elements and
+ * there is memory, moves these to the heap and frees the batch. */
 static void absorb_batch(struct timed *timed, struct batch *batch)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
@@ -324,6 +344,7 @@ static void absorb_batch(struct timed *timed, struct batch *batch)
     give_back(timed, batch);
 }
 
+/* Removes and returns the chain of batches in the lane; NULL: none. */
 static struct batch *empty_lane_locked(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -336,7 +357,8 @@ static struct batch *empty_lane_locked(struct timed *timed)
     return chain;
 }
 
-/* I4 */
+/* Opens or closes the lane, according to whether the far batches have room for a full one (I4) and the size
+ * cannot exceed HORA_UNBOUNDED. */
 static void set_room(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
@@ -350,6 +372,7 @@ static void set_room(struct timed *timed)
     hora__mutex_unlock(&timed->lane_lock);
 }
 
+/* Absorbs a chain of batches that was removed from the lane; NULL: nothing to do. */
 static void absorb_chain(struct timed *timed, struct batch *batch)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
@@ -364,6 +387,7 @@ static void absorb_chain(struct timed *timed, struct batch *batch)
     set_room(timed);
 }
 
+/* Moves all elements of the lane into the container. It is `collect` of the inbox. */
 static void absorb(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
@@ -374,12 +398,13 @@ static void absorb(hora_queue *queue)
     absorb_chain(timed, chain);
 }
 
-/* Whether the element, which is due sooner than all in the lane, may be there as well. */
+/* Returns whether an element that is due sooner than all others in the lane may be inserted there. Announces
+ * it in `soonest` before it reads `limit`, see "Mechanism"; takes that back if the answer is no. */
 static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
 {
     assert(hora__mutex_held(&timed->lane_lock));
     hora_ns before = timed->lane_soonest;
-    set_soonest_locked(timed, due); /* before looking at the limit */
+    set_soonest_locked(timed, due);
     HORA__ORDER_FAULT(TIMED_LIMIT_READ_UNORDERED, memory_order_acq_rel);
     if (due >= hora__atomic64_load(&timed->limit) || HORA__FAULT(TIMED_LIMIT_UNSEEN))
         return true;
@@ -387,7 +412,7 @@ static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
     return false;
 }
 
-/* The batch that is being filled. NULL: no memory. */
+/* Returns the batch that is being filled, or a new one at the end of the lane; NULL: out of memory. */
 static struct batch *batch_to_fill_locked(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -405,9 +430,12 @@ static struct batch *batch_to_fill_locked(struct timed *timed)
     return batch;
 }
 
+/* The result of insert for an element that must be put under the queue's lock. Not an error code: those are
+ * negative. */
 enum { NOT_HERE = 1 };
 
-/* 0; NOT_HERE: the element must pass through the queue's lock; or HORA_ENOMEM. */
+/* Inserts an element into the lane. Returns 0, HORA_ENOMEM, or NOT_HERE if the lane is shut or full, or if a
+ * taker has to know of the element. */
 static int insert_locked(struct timed *timed, void *item, hora_ns due)
 {
     assert(hora__mutex_held(&timed->lane_lock));
@@ -417,13 +445,14 @@ static int insert_locked(struct timed *timed, void *item, hora_ns due)
         return NOT_HERE;
     struct batch *batch = batch_to_fill_locked(timed);
     if (batch == NULL)
-        return HORA_ENOMEM; /* `soonest` is too soon now: the next taker looks in vain, no more */
+        return HORA_ENOMEM; /* `soonest` may be too early now: a taker absorbs the lane needlessly, no more */
     append(batch, due, timed->next_sequence++, item);
     timed->lane_size++;
     assert(due >= timed->lane_soonest); /* I1 */
     return 0;
 }
 
+/* As insert_locked, but takes the lane's lock. Does not touch the queue after it has released the lock. */
 static int insert(struct timed *timed, void *item, hora_ns due)
 {
     hora__mutex_lock(&timed->lane_lock);
@@ -432,7 +461,7 @@ static int insert(struct timed *timed, void *item, hora_ns due)
     return error;
 }
 
-/* I5 */
+/* Lets no element into the lane any more (I5). Elements that are there already stay. */
 static void shut(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
@@ -444,7 +473,7 @@ static void shut(struct timed *timed)
 
 /* ---- the order ---- */
 
-/* Whether the first element is a single one; there must be one. */
+/* Returns whether the first element is a single one. The queue is not empty. */
 static bool first_is_single(const struct timed *timed)
 {
     assert(size_of(timed) > 0);
@@ -456,21 +485,23 @@ static bool first_is_single(const struct timed *timed)
                : hora__slot_node(timed->heap.slots[0])->sequence < hora__far_first_sequence(&timed->far);
 }
 
-/* When the first element is due; there must be one. */
+/* Returns when the first element is due. The queue is not empty. */
 static hora_ns first_due(const struct timed *timed)
 {
     hora_ns due = timed->heap.size > 0 ? timed->heap.slots[0].due : HORA_FOREVER;
     return due < timed->far.first ? due : timed->far.first;
 }
 
+/* `seal` of the inbox: the queue is closed, so every put must take the queue's lock, where it is refused. */
 static void seal(hora_queue *queue)
 {
     if (!HORA__FAULT(TIMED_OPEN_AFTER_CLOSE))
         shut(timed_of(queue));
 }
 
-/* I2, after all else has been settled. Returns whether the lane had something, and so all must be settled
- * again. */
+/* `guard` of the inbox: sets the limit to the time until which the waiting takers sleep (I2), after the queue
+ * has been served. Returns true if the lane may have held an element that is due sooner; the lane is absorbed
+ * then, and the queue must be served again. If there is a descriptor, shuts the lane instead (I5). */
 static bool guard(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
@@ -493,17 +524,20 @@ static bool guard(hora_queue *queue)
 
 /* ---- taking ---- */
 
+/* Reads the clock. Before elements are compared with the new reading, raises the limit above it, and absorbs
+ * the lane if it may hold an element that is due by then (I2). */
 static void read_clock(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
     hora_ns now = hora_clock_now(timed->base.object.clock);
-    timed->reading = now == HORA_FOREVER ? HORA_FOREVER - 1 : now; /* an element due then never is */
+    timed->reading = now == HORA_FOREVER ? HORA_FOREVER - 1 : now; /* HORA_FOREVER is never reached */
     if (HORA__FAULT(TIMED_READS_UNGUARDED))
         return;
     if (set_limit(timed, hora__ns_max(timed->shown, timed->reading + 1)))
         absorb(&timed->base);
 }
 
+/* Returns whether there is an element that is due by the last reading of the clock. */
 static bool first_is_due(const struct timed *timed)
 {
     assert(timed->base.size == size_of(timed)); /* I3 */
@@ -511,13 +545,14 @@ static bool first_is_due(const struct timed *timed)
     return timed->base.size > 0 && hora__ns_sub(first_due(timed), slack) <= timed->reading;
 }
 
+/* Removes an element from the heap and returns its item. */
 static void *take_single(struct timed *timed, struct single *single)
 {
     hora__timer_heap_remove(&timed->heap, &single->node);
     return free_single(timed, single);
 }
 
-/* The first element of the far batches leaves. */
+/* Removes the first element of the far batches and returns its item. */
 static void *take_far(struct timed *timed)
 {
     assert(timed->far.size > 0);
@@ -526,13 +561,13 @@ static void *take_far(struct timed *timed)
     struct hora__far_batch *empty = hora__far_pop(&timed->far, &slot, &next);
     void *item = record_of(slot)->item;
     if (next.mark != NULL)
-        __builtin_prefetch(record_of(next)->item); /* a taker will look at it */
+        __builtin_prefetch(record_of(next)->item); /* a taker will read it soon */
     if (empty != NULL)
         give_back(timed, batch_of(empty));
     return item;
 }
 
-/* The first element leaves; there must be one. */
+/* Removes the first element, due or not, and returns its item. The queue is not empty. */
 static void *take_first(struct timed *timed)
 {
     assert(timed->base.size > 0);
@@ -542,6 +577,8 @@ static void *take_first(struct timed *timed)
     return item;
 }
 
+/* If the first element is due by the last reading, it is the right one, because all elements in the lane are
+ * due later (I1, I2): then the clock need not be read. A clock that can be set back is always read. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
@@ -566,7 +603,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 
 /* ---- putting ---- */
 
-/* Without a due time the element is due now. */
+/* Puts an element under the queue's lock. Without a due time it is due now. Absorbs the lane first and takes
+ * the sequence number in the same critical section of the lane, so that the order of insertion is kept. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     (void)wakes;
@@ -588,7 +626,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-/* ---- the middle ---- */
+/* ---- inspecting and removing ---- */
 
 static void *peek(hora_queue *queue)
 {
@@ -605,16 +643,18 @@ static void *drain(hora_queue *queue)
     return size_of(timed) > 0 ? take_first(timed) : NULL;
 }
 
-/* The element of an item that would leave first. */
+/* A search for the first of the elements with this item. At most one of `single` and `mark` is set; neither:
+ * none was found. */
 struct search {
     const void *item;
-    struct single *single; /* NULL: it is in a batch, or none is found */
-    char *mark;            /* in a batch; NULL: it is a single one, or none is found */
-    hora_ns due;
-    uint64_t sequence;
+    struct single *single; /* the best so far, if it is in the heap */
+    char *mark;            /* the best so far, if it is in a batch: the mark of its slot */
+    hora_ns due;           /* of the best so far */
+    uint64_t sequence;     /* of the best so far */
 };
 
-/* Returns whether a found element leaves before the best one so far, which it then replaces. */
+/* Returns whether an element with this item leaves before the best one so far, and notes its due time and
+ * sequence if so. */
 static bool improves(struct search *search, hora_ns due, uint64_t sequence)
 {
     bool is_first = search->single == NULL && search->mark == NULL;
@@ -625,6 +665,7 @@ static bool improves(struct search *search, hora_ns due, uint64_t sequence)
     return true;
 }
 
+/* Considers an element of a far batch. */
 static void look_far(void *context, struct hora__timer_slot slot)
 {
     struct search *search = context;
@@ -635,6 +676,7 @@ static void look_far(void *context, struct hora__timer_slot slot)
     search->single = NULL;
 }
 
+/* Considers all elements. Takes time proportional to their number, as in the JDK. */
 static void look(const struct timed *timed, struct search *search)
 {
     assert(search->single == NULL && search->mark == NULL);
@@ -653,7 +695,8 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     struct hora__far_batch *empty = NULL;
     look(timed, &search);
     if (search.single != NULL && remove) {
-        hora__timer_heap_track_all(&timed->heap); /* an untracked node could not be removed from the middle */
+        hora__timer_heap_track_all(
+            &timed->heap); /* nodes must know their positions to be removed from inside */
         (void)take_single(timed, search.single);
     } else if (search.mark != NULL && remove) {
         empty = hora__far_remove(&timed->far, search.mark);
@@ -664,17 +707,20 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return search.single != NULL || search.mark != NULL;
 }
 
+/* `is_free` of the inbox. */
 static bool is_free(hora_queue *queue)
 {
     return hora__mutex_is_free(&timed_of(queue)->lane_lock);
 }
 
+/* The argument of copy_far: at most `max` elements are written to `items`, `count` so far. */
 struct copying {
     void **items;
     int max;
     int count;
 };
 
+/* Copies an element of a far batch, if there is room. */
 static void copy_far(void *context, struct hora__timer_slot slot)
 {
     struct copying *copying = context;
@@ -682,6 +728,7 @@ static void copy_far(void *context, struct hora__timer_slot slot)
         copying->items[copying->count++] = record_of(slot)->item;
 }
 
+/* Writes the elements in no particular order. */
 static void copy(hora_queue *queue, void **items, int max)
 {
     const struct timed *timed = timed_of(queue);
@@ -693,13 +740,14 @@ static void copy(hora_queue *queue, void **items, int max)
 
 /* ---- making ---- */
 
+/* Also frees a queue that could not be made, once its lane_lock exists. */
 static void destroy(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
     assert(size_of(timed) == 0 && timed->lane_size == 0);
     struct batch *batch;
     hora__mutex_lock(
-        &timed->lane_lock); /* no other thread is here, but the functions of the lane expect it */
+        &timed->lane_lock); /* no other thread uses the queue, but take_kept_locked asserts this */
     while ((batch = take_kept_locked(timed)) != NULL)
         hora__free(batch);
     hora__mutex_unlock(&timed->lane_lock);
@@ -760,6 +808,8 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
 
 /* ---- the public calls ---- */
 
+/* Tries the lane first; puts the element under the queue's lock only if a taker has to know of it, or if the
+ * lane is shut or full. */
 int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due)
 {
     if (queue == NULL || queue->kind != &timed_kind || item == NULL)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c - putting and taking, with and without waiting
  *
- * How it works      Try under the lock; if that fails and there is time, wait on one of the queue's two
- *                   lists. A waiter that is resolved has its outcome and leaves without another look at the
- *                   queue. A waiter that wakes because of an interrupt or of the time takes the lock, and if
- *                   it is still on its list, takes itself off. So an element is handed over exactly if its
- *                   two sides both return success.
- * Races             An interrupt or time-out may meet a hand-over. Both are decided under the lock: if the
+ * How it works      A call first tries under the lock. If that fails and there is time left, the thread waits
+ *                   on one of the queue's two lists. A waiter that was resolved has its outcome, and its
+ *                   thread returns without touching the container. A thread that wakes up because of an
+ *                   interrupt or its deadline takes the lock; if its waiter is still on the list, it removes
+ *                   the waiter. So an element is handed over exactly if both sides return success.
+ * Races             An interrupt or a timeout may coincide with a hand-over. The lock decides: if the
  *                   hand-over was first, it counts, and the interrupt stays pending. */
 #include <assert.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ int hora__queue_begin_waiting(const hora_queue *queue, hora_thread **ret_thread)
     return hora__thread_take_interrupt(*ret_thread) ? HORA_EINTERRUPTED : 0;
 }
 
-/* A waiter takes itself off its list. It leads no more (I4 of serve.c). */
+/* Removes the caller's waiter from its list. If it was the leader, there is none now (I4 of serve.c); the
+ * caller serves the queue to choose another. */
 static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -37,6 +38,7 @@ static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
 
 /* ---- putting ---- */
 
+/* Puts an element without waiting, counts it, and serves the queue. HORA_ECLOSED, and the errors of push. */
 static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -64,7 +66,8 @@ int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
     return error;
 }
 
-/* A putter woke by itself: take it off the list, unless it has been let in after all. */
+/* Ends the wait of a putter that woke up by itself: removes it from the list, unless it was resolved first.
+ * Returns HORA_ETIMEDOUT or HORA_EINTERRUPTED; or the outcome, if it was resolved. */
 static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, enum hora__wake wake)
 {
     assert(wake == HORA__WAKE_TIME || wake == HORA__WAKE_INTERRUPTED || wake == HORA__WAKE_NUDGED);
@@ -85,7 +88,7 @@ static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, e
     return HORA_EINTERRUPTED;
 }
 
-/* Wait for room; called with the lock, returns without it. */
+/* Waits for room. Called with the lock held, releases it. On error *put has its memory again, for discard. */
 static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put *put, hora_ns deadline)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -94,7 +97,7 @@ static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put 
     struct hora__queue_waiter self = {.put = *put};
     hora__waiter_init(&self.waiter, &queue->putters, thread, deadline);
     hora__object_visit(&queue->object);
-    hora__queue_serve(queue, NULL, &wakes); /* a synchronous queue's descriptor shows waiting putters */
+    hora__queue_serve(queue, NULL, &wakes); /* the descriptor of a synchronous queue shows waiting putters */
     hora__queue_exit(queue, &wakes);
 
     enum hora__wake wake = hora__waiter_park(&self.waiter, queue->object.clock, deadline);
@@ -104,6 +107,8 @@ static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put 
     return error;
 }
 
+/* Puts an element that has been prepared. Waits for room if `thread` is not NULL and timeout > 0. The
+ * deadline counts from before the lock, so that time spent on the lock counts, too. */
 static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *thread, hora_ns timeout)
 {
     struct hora__wakes wakes;
@@ -117,7 +122,7 @@ static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *t
     return error;
 }
 
-/* Put, waiting at most for timeout if there is a thread to wait. */
+/* Prepares and puts an element. Waits for room, at most for `timeout`, if `thread` is not NULL. */
 static int put(hora_queue *queue, struct hora__put *what, hora_thread *thread, hora_ns timeout)
 {
     assert(what->item != NULL);
@@ -165,15 +170,16 @@ int hora_queue_offer(hora_queue *queue, void *item)
 
 /* ---- taking ---- */
 
-/* Whether there is nothing to settle after an element was taken: no thread waits, and no descriptor shows the
- * state. */
+/* Returns whether a take needs no hora__queue_serve afterwards: no thread waits, and there is no descriptor
+ * to update. */
 static bool is_alone(const hora_queue *queue)
 {
     return hora__list_is_empty(&queue->takers) && hora__list_is_empty(&queue->putters) &&
            queue->ready.kind == HORA__READY_NONE && queue->behaviour == NULL;
 }
 
-/* Whether elements may have become due that belong to takers on the list. */
+/* Returns whether elements may have become due that belong to takers on the list. The caller must serve those
+ * first, or it would overtake them. */
 static bool hands_over_late(const hora_queue *queue)
 {
     return queue->kind->next_due != NULL && queue->behaviour == NULL && !hora__list_is_empty(&queue->takers);
@@ -193,9 +199,13 @@ int hora__queue_take_locked(hora_queue *queue, void **ret_item, struct hora__wak
     return 0;
 }
 
+/* The result of look_again_locked for a taker that must go back to sleep. Not an error code: those are
+ * negative. */
 enum { STAY_WAITING = 1 };
 
-/* A taker woke by itself, with the lock held: 0 if it has been served, STAY_WAITING, or why it leaves. */
+/* Decides what a taker does that woke up by itself. Returns 0 if it has been served, STAY_WAITING, or the
+ * error with which it gives up; it is off the list then. time_is_over: its own deadline has passed; else it
+ * was nudged, or slept as the leader until an element was due. */
 static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum hora__wake wake,
                              bool time_is_over, struct hora__wakes *wakes)
 {
@@ -209,22 +219,25 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
         return HORA_EINTERRUPTED;
     }
     hora__waiter_heard(self);
+    /* Also after the deadline: an element that became due at the same moment is still handed over, and a
+     * leader whose deadline has passed passes the lead on. */
     if (!(HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT) && time_is_over))
-        hora__queue_serve(queue, self,
-                          wakes); /* an element that became due just when the time ended is still served, */
-    if (hora__waiter_is_resolved(self)) /* and a leader whose time is over hands the lead on */
+        hora__queue_serve(queue, self, wakes);
+    if (hora__waiter_is_resolved(self))
         return 0;
     if (!time_is_over)
         return STAY_WAITING;
-    bool leads =
-        queue->leader == self; /* since just now: the first element became due, or the clock was set back */
+    /* It may have become the leader just now, if an element is due exactly then or the clock was set back. */
+    bool leads = queue->leader == self;
     withdraw(queue, self);
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
         hora__queue_serve(queue, NULL, wakes);
     return HORA_ETIMEDOUT;
 }
 
-/* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
+/* Sleeps once, and decides as look_again_locked. Called with the lock held; returns with the lock held only
+ * if the result is STAY_WAITING. The leader sleeps until the first element is due, all others until their own
+ * deadline. */
 static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -242,7 +255,8 @@ static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__
     return outcome;
 }
 
-/* Wait for an element; called with the lock, returns without it. */
+/* Waits for an element. Called with the lock held, returns without it. The visit keeps the queue in memory
+ * until this thread has left it, even if the queue is freed after the waiter was resolved. */
 static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, void **ret_item,
                         struct hora__wakes *wakes)
 {
@@ -250,7 +264,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     struct hora__queue_waiter self = {.item = NULL};
     hora__waiter_init(&self.waiter, &queue->takers, thread, deadline);
     hora__object_visit(&queue->object);
-    hora__queue_serve(queue, &self.waiter, wakes); /* this thread may have to lead */
+    hora__queue_serve(queue, &self.waiter, wakes); /* this thread may have to be the leader */
     int outcome = STAY_WAITING;
     while (outcome == STAY_WAITING)
         outcome = wait_once(queue, &self.waiter, wakes);
@@ -265,6 +279,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     return outcome;
 }
 
+/* hora_queue_poll_for, for queues without a behaviour of their own. */
 static int take(hora_queue *queue, hora_ns timeout, void **ret_item)
 {
     hora_thread *thread;
@@ -302,7 +317,7 @@ int hora_queue_poll(hora_queue *queue, void **ret_item)
     int error = ret_item == NULL ? HORA_EINVAL : hora__queue_check(queue);
     if (error < 0)
         return error;
-    hora__mutex_lock(&queue->object.lock); /* pop collects what was posted when it has to */
+    hora__mutex_lock(&queue->object.lock); /* not hora__queue_enter: pop empties the inbox if it needs to */
     error = hora__queue_take_locked(queue, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);
     return error;
