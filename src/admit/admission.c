@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admission.c - see admission.h
+/* admission.c - admission control: which waiting task may begin now
  *
  * Structure       Each class has a tree of its READY tickets, ordered by virtual time. A key in use is
  *                 represented by its first ticket, which is READY or RUNS. That ticket is in the tree of
  *                 keys, and owns a tree of the tickets behind it, which are BEHIND and in no class's tree.
- *                 When the first ticket leaves, the next one takes over its place in the tree of keys and the
+ *                 When the first ticket is OUT, the next one takes over its place in the tree of keys and the
  *                 tree of those behind it, and becomes READY. So keys need no memory of their own, and
  *                 nothing has to grow.
- * Choice          A class lets a task begin if its limit and its rate do, and if a thread is left: running
- *                 tasks and threads reserved for other classes are fewer than all threads. Each choice counts
- *                 this anew. There are few classes, and so limits, reserves and the number of threads can
- *                 change at any time. Within a class the first READY ticket is next, so a choice compares as
- *                 many tickets as there are classes.
+ * Choice          A task of a class may begin if the limit and the rate of the class allow it, and if a
+ *                 thread is left: the running tasks and the threads reserved for other classes together are
+ *                 fewer than all threads. Each choice computes this again, which is cheap because there are
+ *                 few classes. So limits, reserves and the number of threads can change at any time. Within a
+ *                 class the first READY ticket is next, so a choice compares one ticket per class.
  * Reserves        All reserves together must leave one thread for every class. They are granted in the order
  *                 of the classes, until one thread is left. The running tasks of a class use its own reserve
  *                 first.
@@ -36,11 +36,14 @@
 #include "base/fault.h"
 #include "base/ns.h"
 
+/* Upper bound of ageing, and of `since`; see "Virtual time". */
 static const hora_ns longest = INT64_C(1) << 62;
 
+/* Asserts that the caller holds the lock, if that is known. */
 #define ASSERT_LOCKED(admission) assert((admission)->lock == NULL || hora__mutex_held((admission)->lock))
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a declaration has none */
+/* The head of a for loop over the links of all classes. */
 #define EACH_CLASS(admission, link)                      \
     struct hora__list *link = (admission)->classes.next; \
     link != &(admission)->classes;                       \
@@ -54,6 +57,7 @@ static struct hora__admission_class *class_at(struct hora__list *link)
     return HORA__LIST_ENTRY(link, struct hora__admission_class, link);
 }
 
+/* Returns the ticket whose `place` is this node; NULL for NULL. */
 static struct hora__ticket *ticket_at(struct hora__tree_node *node)
 {
     return node == NULL ? NULL : HORA__TREE_ENTRY(node, struct hora__ticket, place);
@@ -107,6 +111,8 @@ hora_ns *hora__admission_set_rate(struct hora__admission_class *class, int rate,
     return old;
 }
 
+/* Counts a start and, if the class has a rate, writes its time into the ring. Threads may report their starts
+ * in another order than they read the clock, so the time is at least that of the last start (I5). */
 static void note_start(struct hora__admission_class *class, hora_ns now)
 {
     assert(class->rate == 0 || class->starts != NULL);
@@ -116,7 +122,7 @@ static void note_start(struct hora__admission_class *class, hora_ns now)
     assert(class->start_next < class->rate && class->start_count <= class->rate);
     int last = (class->start_next > 0 ? class->start_next : class->rate) - 1;
     if (class->start_count > 0)
-        now = hora__ns_max(now, class->starts[last]); /* I5: this thread may have read the clock earlier */
+        now = hora__ns_max(now, class->starts[last]);
     class->starts[class->start_next] = now;
     class->start_next = class->start_next + 1 < class->rate ? class->start_next + 1 : 0;
     class->start_count += class->start_count < class->rate;
@@ -134,6 +140,7 @@ void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class
     hora__atomic_init(&ticket->is_in_use, 0);
 }
 
+/* Returns the virtual time by which READY tickets are ordered; see "Virtual time". */
 static hora_ns virtual_time(const struct hora__admission *admission, const struct hora__ticket *ticket)
 {
     assert(ticket->level >= 0 && ticket->level < HORA__LEVELS);
@@ -142,6 +149,7 @@ static hora_ns virtual_time(const struct hora__admission *admission, const struc
     return (HORA__LEVEL_NORMAL - ticket->level) * admission->ageing + since;
 }
 
+/* Makes a ticket READY: inserts it into the tree of its class. */
 static void make_ready(const struct hora__admission *admission, struct hora__ticket *ticket)
 {
     assert(ticket->class != NULL);
@@ -162,7 +170,7 @@ struct hora__ticket *hora__admission_first_of_key(const struct hora__admission *
     return HORA__TREE_ENTRY(node, struct hora__ticket, by_key);
 }
 
-/* A ticket that is in no tree takes over the place of the first ticket of a key. */
+/* Makes `to`, which is in no tree, the first ticket of a key in place of `from`. */
 static void take_lead(struct hora__admission *admission, struct hora__ticket *from, struct hora__ticket *to)
 {
     assert(from->key == to->key && from->key != 0);
@@ -171,7 +179,7 @@ static void take_lead(struct hora__admission *admission, struct hora__ticket *fr
     from->behind = (struct hora__tree){NULL, NULL};
 }
 
-/* A ticket with a key arrives: it is BEHIND the first ticket of its key, or READY, as the first. I1 */
+/* Makes a new ticket with a key BEHIND the first one of its key; or READY, if it is the first (I1). */
 static void enter_key(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     assert(ticket->key != 0 && ticket->state == HORA__TICKET_OUT);
@@ -190,7 +198,8 @@ static void enter_key(struct hora__admission *admission, struct hora__ticket *ti
     hora__tree_insert(&first->behind, &ticket->place);
 }
 
-/* The first ticket of its key, if it has a key, leaves: the next one is READY. I1 */
+/* Removes a ticket, which is the first of its key if it has one, from the tree of keys. The next ticket with
+ * that key takes its place and becomes READY (I1). */
 static void leave_key(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     assert(ticket->state == HORA__TICKET_READY || ticket->state == HORA__TICKET_RUNS);
@@ -208,6 +217,7 @@ static void leave_key(struct hora__admission *admission, struct hora__ticket *ti
 
 /* ---- arriving and leaving ---- */
 
+/* Changes the counts of waiting tickets by `by`, which is 1 or -1. */
 static void count_waiting(struct hora__admission *admission, struct hora__ticket *ticket, int by)
 {
     admission->waiting += by;
@@ -215,7 +225,7 @@ static void count_waiting(struct hora__admission *admission, struct hora__ticket
     assert(admission->waiting >= 0 && ticket->class->waiting >= 0);
 }
 
-/* I4 */
+/* Changes the counts of running tasks by `by`, which is 1 or -1, unless the run is uncounted (I4). */
 static void count_running(struct hora__admission *admission, struct hora__ticket *ticket, int by)
 {
     if (ticket->is_uncounted)
@@ -245,6 +255,7 @@ void hora__admission_add(struct hora__admission *admission, struct hora__ticket 
         enter_key(admission, ticket);
 }
 
+/* Takes a ticket off the list of awaited ones, if it is there. */
 static void forget_awaited(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     if (hora__list_is_empty(&ticket->awaited))
@@ -253,6 +264,8 @@ static void forget_awaited(struct hora__admission *admission, struct hora__ticke
     (void)hora__atomic_add(&admission->awaited_count, -1);
 }
 
+/* Takes a waiting ticket off the lists and counts of waiting ones. It stays in its tree; the caller removes
+ * it from there. */
 static void stop_waiting(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     assert(hora__ticket_waits(ticket));
@@ -261,7 +274,8 @@ static void stop_waiting(struct hora__admission *admission, struct hora__ticket 
     count_waiting(admission, ticket, -1);
 }
 
-/* The ticket may outlive the admission, and so the plain class, which is part of that. */
+/* Makes a ticket OUT. It must not point to the plain class any more, because it may outlive the admission, of
+ * which the plain class is a part. */
 static void go_out(const struct hora__admission *admission, struct hora__ticket *ticket)
 {
     assert(ticket->state != HORA__TICKET_OUT);
@@ -338,7 +352,8 @@ void hora__admission_pass(struct hora__admission *admission, struct hora__ticket
     to->state = HORA__TICKET_RUNS;
 }
 
-/* Set class and level of a ticket that is not OUT, and count it anew. */
+/* Sets the class and the level of a ticket that is not OUT, and moves its count to the new class. A READY
+ * ticket moves to the tree of its new class, at its new virtual time. */
 static void change(struct hora__admission *admission, struct hora__ticket *ticket,
                    struct hora__admission_class *class, int level)
 {
@@ -355,6 +370,7 @@ static void change(struct hora__admission *admission, struct hora__ticket *ticke
         make_ready(admission, ticket);
 }
 
+/* For a ticket that is OUT, only the fields are set: it is counted nowhere. */
 void hora__admission_change(struct hora__admission *admission, struct hora__ticket *ticket,
                             const struct hora__ticket_change *wanted)
 {
@@ -372,6 +388,7 @@ void hora__admission_change(struct hora__admission *admission, struct hora__tick
 
 /* ---- which is next ---- */
 
+/* Returns how many threads the pool may use now. */
 static int threads_of(const struct hora__admission *admission)
 {
     int threads = admission->threads(admission->context);
@@ -379,14 +396,15 @@ static int threads_of(const struct hora__admission *admission)
     return threads + (HORA__FAULT(ADMISSION_COUNTS_A_THREAD_MORE) ? 1 : 0);
 }
 
-/* How many threads can be reserved at most. */
+/* Returns how many threads can be reserved in all: every one but the last, which is for any class. */
 static int most_reserved(int threads)
 {
     return threads > 1 ? threads - 1 : 0;
 }
 
-/* How many threads are reserved for the class beyond those that it uses. *left: how many can be reserved for
- * this class and those after it. */
+/* Returns how many threads are reserved for a class beyond those that it uses now. *left is how many can
+ * still be reserved; this call subtracts what it grants to the class, so it must be made once per class, in
+ * order. */
 static int reserved_for(const struct hora__admission_class *class, int *left)
 {
     assert(*left >= 0);
@@ -397,7 +415,8 @@ static int reserved_for(const struct hora__admission_class *class, int *left)
     return granted > class->running ? granted - class->running : 0;
 }
 
-/* How many threads are reserved for all classes but one; NULL: for all. */
+/* Returns how many threads are reserved for all classes except one, beyond those that they use; NULL: for all
+ * classes. */
 static int reserved_except_for(const struct hora__admission *admission,
                                const struct hora__admission_class *except, int threads)
 {
@@ -411,6 +430,7 @@ static int reserved_except_for(const struct hora__admission *admission,
     return sum;
 }
 
+/* Returns whether the class runs as many tasks as its limit allows. */
 static bool is_at_limit(const struct hora__admission_class *class)
 {
     assert(class->limit >= 0 && class->running >= 0);
@@ -418,7 +438,8 @@ static bool is_at_limit(const struct hora__admission_class *class)
     return class->limit > 0 && class->running >= most;
 }
 
-/* When the rate lets a task begin; INT64_MIN: it does already. */
+/* Returns when the rate lets the next task of the class begin: `per` after the oldest start in the full ring.
+ * INT64_MIN: at once. */
 static hora_ns rate_allows_at(const struct hora__admission_class *class)
 {
     assert(class->start_count >= 0);
@@ -427,6 +448,7 @@ static hora_ns rate_allows_at(const struct hora__admission_class *class)
     return hora__ns_add(class->starts[class->start_next], class->per);
 }
 
+/* Returns the READY ticket that is first by virtual time, then by arrival. Either may be NULL. */
 static struct hora__ticket *earlier(struct hora__ticket *a, struct hora__ticket *b)
 {
     if (a == NULL || b == NULL)
@@ -434,13 +456,13 @@ static struct hora__ticket *earlier(struct hora__ticket *a, struct hora__ticket 
     return hora__tree_is_before(&a->place, b->place.major, b->place.minor) ? a : b;
 }
 
-/* The best ticket at this time, and when there is one at all. Only the rates of classes let time decide. */
+/* The result of a choice. Time matters only because of the rates of classes. */
 struct choice {
-    struct hora__ticket *best;
-    hora_ns next;
+    struct hora__ticket *best; /* the ticket that must begin now; NULL: none may */
+    hora_ns next;              /* when a ticket may begin; HORA_FOREVER: not by the passage of time alone */
 };
 
-/* Take into account a class that nothing but its rate may block. */
+/* Takes a class into account that has READY tickets and that nothing but its rate can block. */
 static void consider(const struct hora__admission_class *class, hora_ns now, struct choice *choice)
 {
     assert(!hora__tree_is_empty(&class->ready));
@@ -451,6 +473,7 @@ static void consider(const struct hora__admission_class *class, hora_ns now, str
         choice->next = from;
 }
 
+/* Chooses among the classes whose limit and share of the threads allow a start. */
 static struct choice choose(const struct hora__admission *admission, hora_ns now)
 {
     ASSERT_LOCKED(admission);
@@ -485,6 +508,7 @@ hora_ns hora__admission_next(const struct hora__admission *admission, hora_ns no
 
 /* ---- why a ticket waits ---- */
 
+/* Returns how many READY tickets, of all classes, are before this ticket. */
 static int ready_before(const struct hora__admission *admission, const struct hora__ticket *ticket)
 {
     int count = 0;
@@ -494,6 +518,7 @@ static int ready_before(const struct hora__admission *admission, const struct ho
     return count;
 }
 
+/* Fills in the facts about a waiting ticket, for a pool with this many threads. */
 static void fill_in(const struct hora__admission *admission, const struct hora__ticket *ticket, int threads,
                     struct hora__why_facts *facts)
 {
@@ -513,7 +538,8 @@ static void fill_in(const struct hora__admission *admission, const struct hora__
     }
 }
 
-/* What blocks a waiting ticket with this many threads; HORA__WHY_NOTHING also if others are before it. */
+/* Returns what blocks a waiting ticket in a pool with this many threads. Does not compare it with other
+ * tickets: HORA__WHY_NOTHING also if others are before it. */
 static enum hora__why blocked_by(const struct hora__admission *admission, const struct hora__ticket *ticket,
                                  hora_ns now, int threads, struct hora__why_facts *facts)
 {
@@ -539,6 +565,7 @@ enum hora__why hora__admission_why(const struct hora__admission *admission, cons
     return is_next ? why : HORA__WHY_ORDER;
 }
 
+/* Counts one thread more than there are: the caller would run the task on an additional thread. */
 bool hora__admission_may_begin(const struct hora__admission *admission, const struct hora__ticket *ticket,
                                hora_ns now)
 {
@@ -548,7 +575,7 @@ bool hora__admission_may_begin(const struct hora__admission *admission, const st
 
 /* ---- workers that wait for a task of their own pool ---- */
 
-/* I6 */
+/* Makes a ticket an awaited one (I6), unless it is already. */
 static void await(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     assert(ticket->state == HORA__TICKET_BEHIND);
@@ -593,15 +620,16 @@ struct hora__ticket *hora__admission_next_awaited(struct hora__admission *admiss
     return NULL;
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
+/* Returns the ticket at a link of the list of waiting tickets; NULL at its end. */
 static struct hora__ticket *linked_at(const struct hora__admission *admission, struct hora__list *link)
 {
     HORA__TOUCH(1);
     return link == &admission->waiting_tickets ? NULL : HORA__LIST_ENTRY(link, struct hora__ticket, link);
 }
 
-/* Asserts no lock: a queue that is freed is looked at without it, and is empty. */
+/* Does not assert the lock: hora_queue_free calls this without it, for a queue that is empty. */
 struct hora__ticket *hora__admission_first(const struct hora__admission *admission)
 {
     return linked_at(admission, admission->waiting_tickets.next);
@@ -615,7 +643,7 @@ struct hora__ticket *hora__admission_after(const struct hora__admission *admissi
     return linked_at(admission, ticket->link.next);
 }
 
-/* The first READY ticket of all classes that is not before this place. */
+/* Returns the first READY ticket, of all classes, at or after this position; NULL: none. */
 static struct hora__ticket *ready_from(const struct hora__admission *admission, int64_t major, uint64_t minor)
 {
     ASSERT_LOCKED(admission);
@@ -637,6 +665,7 @@ struct hora__ticket *hora__admission_after_ready(const struct hora__admission *a
     return ready_from(admission, ticket->place.major, ticket->place.minor + 1);
 }
 
+/* Returns the ticket whose `by_key` is this node; NULL for NULL. */
 static struct hora__ticket *first_of_key_at(struct hora__tree_node *node)
 {
     return node == NULL ? NULL : HORA__TREE_ENTRY(node, struct hora__ticket, by_key);
@@ -655,7 +684,7 @@ struct hora__ticket *hora__admission_after_key(const struct hora__ticket *first)
 
 /* ---- checking ---- */
 
-/* I5 */
+/* Checks I5: the ring of starts is in order of time. */
 static bool check_starts(const struct hora__admission_class *class)
 {
     assert(class->start_count >= 0);
@@ -666,7 +695,7 @@ static bool check_starts(const struct hora__admission_class *class)
     return class->start_count <= class->rate;
 }
 
-/* I2 */
+/* Checks I2 and the order of the tree of a class. */
 static bool check_class(const struct hora__admission *admission, const struct hora__admission_class *class)
 {
     int count = 0;
@@ -682,7 +711,8 @@ static bool check_class(const struct hora__admission *admission, const struct ho
     return count <= class->waiting && check_starts(class);
 }
 
-/* I1: returns how many tickets are BEHIND the first one of a key; -1: something is wrong. */
+/* Checks I1 for one key. Returns how many tickets are BEHIND the first one; -1 if the invariant does not
+ * hold. */
 static int check_key(const struct hora__ticket *first)
 {
     bool is_ready = first->state == HORA__TICKET_READY;
@@ -698,6 +728,7 @@ static int check_key(const struct hora__ticket *first)
     return hora__tree_size(&first->behind);
 }
 
+/* Returns how many tickets in the list of waiting ones really wait; see I3. */
 static int count_linked(const struct hora__admission *admission)
 {
     int count = 0;
@@ -707,6 +738,8 @@ static int count_linked(const struct hora__admission *admission)
     return count;
 }
 
+/* Checks I1 to I5. Each waiting ticket must be found exactly once: in the tree of its class, or behind the
+ * first one of its key. */
 bool hora__admission_check(const struct hora__admission *admission)
 {
     int found = 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admission_queue.c - see admission_queue.h
+/* admission_queue.c - the tickets of the tasks that wait for admission, or run
  *
- * Made tickets      are few, so that the list of them is searched for the ticket of an item.
- * Invariants        I1 An item that waits or runs has its own ticket, whose is_in_use is set if it was
- *                      claimed, or one that was made for it.
+ * Made tickets      A ticket that was made is found by searching the list of all made tickets. There are few
+ *                   of them: only a task that is queued twice, or whose future this pool did not make, needs
+ *                   one.
+ * Invariants        I1 An item that waits or runs does so under its own ticket, whose is_in_use is set, or
+ *                      under one that was made for it.
  *                   I2 A made ticket is on the list of made tickets exactly while it waits or runs. */
 #include "admit/admission_queue.h"
 
@@ -14,13 +16,14 @@
 #include "base/build.h"
 #include "sys/alloc.h"
 
-/* A ticket for an item that brings none along, or whose own is in use. */
+/* A ticket for an item that has none, or whose own is in use. */
 struct made_ticket {
     struct hora__ticket ticket;
     struct hora__list link; /* among the made tickets of its queue */
     void *holder;           /* the caller's record of the item */
 };
 
+/* Asserts that the caller holds the lock of the embedding queue, if that is known. */
 #define ASSERT_LOCKED(queue) \
     assert((queue)->admission.lock == NULL || hora__mutex_held((queue)->admission.lock))
 
@@ -50,13 +53,15 @@ void hora__admission_queue_destroy(const struct hora__admission_queue *queue)
 
 /* ---- claiming tickets ---- */
 
+/* Returns the ticket that the item owns; NULL: none for this queue. */
 static struct hora__ticket *own_ticket(const struct hora__admission_queue *queue, const void *item)
 {
     assert(item != NULL);
     return queue->own_ticket(queue->context, item);
 }
 
-/* I1 */
+/* The exchange of is_in_use decides between two threads that queue the same item at the same time: only one
+ * of them gets the own ticket (I1). */
 int hora__admission_queue_claim(const struct hora__admission_queue *queue, void *item, void *holder,
                                 struct hora__ticket **ret_ticket)
 {
@@ -131,7 +136,7 @@ bool hora__admission_queue_end(struct hora__admission_queue *queue, const void *
 
 /* ---- finding ---- */
 
-/* A ticket that was made for an item, and runs, or waits; NULL: none. */
+/* Returns a ticket that was made for the item and runs (`runs`) or waits; NULL: none. */
 static struct hora__ticket *find_made(const struct hora__admission_queue *queue, const void *item, bool runs)
 {
     assert(item != NULL);
@@ -152,8 +157,8 @@ struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_
     return own != NULL && hora__ticket_waits(own) ? own : find_made(queue, item, false);
 }
 
-/* If an item runs twice at a time, only one of the runs does anything; so it does not matter which ticket is
- * found. */
+/* If a worker has taken an item twice, only one of the two runs executes the task, and the other ends at
+ * once. So it does not matter which of the two tickets is found. */
 struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue,
                                                    const void *item)
 {

@@ -11,9 +11,9 @@
  *              and no element that is due before `limit` may be in the lane.
  *
  *                  a putting thread, with the lane's lock      a taker, with the queue's lock
- *                  soonest := due, if that is less             limit := the time just read, and one
- *                  due < limit? -> soonest as it was;          soonest < limit? -> absorb
- *                      through the queue's lock instead        take what is due by that reading
+ *                  soonest := due, if that is less             limit := the reading of the clock + 1
+ *                  due < limit? -> restore soonest, and put    soonest < limit? -> absorb the lane
+ *                      under the queue's lock instead          take what is due by that reading
  *
  *              Each side writes its own word before it reads the other's, in sequentially consistent order.
  *              So either the taker sees the element, or the putting thread sees the limit. While takers wait,
