@@ -235,6 +235,7 @@ static void count_running(struct hora__admission *admission, struct hora__ticket
     assert(admission->running >= 0 && ticket->class->running >= 0);
 }
 
+/* The sequence number is taken here, so tickets with a key run in the order of these calls. */
 void hora__admission_add(struct hora__admission *admission, struct hora__ticket *ticket, void *item,
                          hora_ns since)
 {
@@ -284,6 +285,8 @@ static void go_out(const struct hora__admission *admission, struct hora__ticket 
         ticket->class = NULL;
 }
 
+/* A ticket that is BEHIND is only in the tree of the first one of its key. A READY one may itself be the
+ * first of its key, and then passes that place on. */
 void hora__admission_remove(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     ASSERT_LOCKED(admission);
@@ -297,6 +300,7 @@ void hora__admission_remove(struct hora__admission *admission, struct hora__tick
     go_out(admission, ticket);
 }
 
+/* A ticket with a key stays in the tree of keys while it runs: so the others with its key stay BEHIND. */
 void hora__admission_begin(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now)
 {
     ASSERT_LOCKED(admission);
@@ -308,6 +312,7 @@ void hora__admission_begin(struct hora__admission *admission, struct hora__ticke
     note_start(ticket->class, now);
 }
 
+/* Clears is_uncounted only after the counts have changed: the flag decides whether the run was counted. */
 void hora__admission_end(struct hora__admission *admission, struct hora__ticket *ticket)
 {
     ASSERT_LOCKED(admission);
@@ -335,6 +340,8 @@ void hora__admission_end_anonymous(struct hora__admission *admission)
     admission->plain.running--;
 }
 
+/* The counts do not change: the same run goes on, in the same class. The key passes from one ticket to the
+ * other and is never free in between. */
 void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from,
                           struct hora__ticket *to, void *item)
 {
@@ -481,6 +488,7 @@ static struct choice choose(const struct hora__admission *admission, hora_ns now
     struct choice choice = {NULL, HORA_FOREVER};
     if (admission->waiting == 0 || admission->running >= threads)
         return choice;
+    /* The reserves of all classes, summed once; the loop subtracts that of each class in turn. */
     int reserved = reserved_except_for(admission, NULL, threads);
     int left = most_reserved(threads);
     for (EACH_CLASS(admission, link)) {
@@ -557,6 +565,7 @@ static enum hora__why blocked_by(const struct hora__admission *admission, const 
     return admission->running + facts->reserved >= threads ? HORA__WHY_RESERVED : HORA__WHY_NOTHING;
 }
 
+/* If nothing blocks the ticket but another one is next, the reason is the order. */
 enum hora__why hora__admission_why(const struct hora__admission *admission, const struct hora__ticket *ticket,
                                    hora_ns now, struct hora__why_facts *ret_facts)
 {
@@ -585,6 +594,8 @@ static void await(struct hora__admission *admission, struct hora__ticket *ticket
     (void)hora__atomic_add(&admission->awaited_count, 1);
 }
 
+/* Limits, reserves and the number of threads do not matter here: the run uses a thread that is counted
+ * already. The key and the rate do. */
 hora_ns hora__admission_help(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now,
                              struct hora__ticket **ret_ticket)
 {
@@ -606,6 +617,7 @@ hora_ns hora__admission_help(struct hora__admission *admission, struct hora__tic
     return INT64_MIN;
 }
 
+/* Tickets whose key still runs stay on the list; the end of that run calls this again. */
 struct hora__ticket *hora__admission_next_awaited(struct hora__admission *admission)
 {
     ASSERT_LOCKED(admission);

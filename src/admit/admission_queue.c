@@ -81,6 +81,7 @@ int hora__admission_queue_claim(const struct hora__admission_queue *queue, void 
     return 0;
 }
 
+/* The link of a made ticket that was never added is empty, so removing it is harmless without the lock. */
 void hora__admission_queue_unclaim(const struct hora__admission_queue *queue, struct hora__ticket *ticket,
                                    const void *item)
 {
@@ -100,6 +101,8 @@ void *hora__ticket_holder(struct hora__ticket *made)
 
 /* ---- waiting and running ---- */
 
+/* A made ticket copies class, key and level here and not when it is claimed: the own ticket may change until
+ * then, and only the lock guards it. */
 void hora__admission_queue_add(struct hora__admission_queue *queue, struct hora__ticket *ticket, void *item,
                                hora_ns since)
 {

@@ -87,8 +87,7 @@ static bool put_back_late(hora_completion_service *service, struct service_membe
 {
     assert(member->service == service);
     hora__mutex_lock(&service->object.lock);
-    hora__list_add_last(service->late.next,
-                        &member->member.link); /* before the first: it becomes the first */
+    hora__list_add_last(service->late.next, &member->member.link); /* in front of the first */
     bool room = service->takes != takes;
     hora__mutex_unlock(&service->object.lock);
     return room && !HORA__FAULT(COMPLETION_TRIES_ONCE);

@@ -395,7 +395,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     hora__mutex_lock(&future->object.lock);
     if (future->runner == thread)
         thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
-    future->runner = NULL;
+    future->runner = NULL; /* from now on a cancel does not interrupt this thread */
     leave_owner_locked(future, owner);
     bool stays_new = verdict == HORA__GOES_ON && hora__future_state(future) == HORA__FUTURE_NEW;
     bool completed = !stays_new && complete_locked(future, result, failure, &after);
@@ -447,10 +447,11 @@ int hora_future_run(hora_future *future)
     return ran;
 }
 
+/* Returns 1 only if the body has run and succeeded, and the future can run again. */
 int hora_future_run_and_reset(hora_future *future)
 {
     bool stays_new = false;
-    (void)hora_future_ref(future);
+    (void)hora_future_ref(future); /* as in hora_future_run */
     int ran = run(future, HORA__GOES_ON, &stays_new);
     (void)hora_future_unref(future);
     return ran < 0 ? ran : ran == 1 && stays_new;
@@ -531,7 +532,7 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct com
         return HORA_CANCEL_TOO_LATE;
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
     if (future->task.drop != NULL)
-        keep_name_locked(future);
+        keep_name_locked(future); /* I5: before the state is final */
     if (interrupt) {
         set_state(future, HORA__FUTURE_INTERRUPTING);
         if (future->runner != NULL) {
@@ -556,6 +557,7 @@ hora_cancel hora__future_expire(hora_future *future)
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_INTERRUPTED;
     bool completed = complete_locked(future, NULL, HORA_EEXPIRED, &after);
     if (completed && what == HORA_CANCEL_INTERRUPTED) {
+        /* The state EXCEPTIONAL does not show that the runner was interrupted; the flag does. */
         future->limit_interrupts = true;
         (void)hora_thread_interrupt(future->runner);
     }
@@ -650,6 +652,8 @@ __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future,
     return what;
 }
 
+/* A queued future that no thread waits for, such as a timeout that is not needed any more, takes the short
+ * path. */
 int hora_future_cancel(hora_future *future, bool interrupt)
 {
     int error = check(future);
@@ -669,8 +673,8 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
     hora__mutex_lock(&future->object.lock);
     if (future->owner == NULL)
         future->owner = owner;
-    bool is_owner =
-        future->owner == owner; /* false: it is in the queue of another pool, which stays its owner */
+    bool is_owner = future->owner == owner; /* false: it is queued in another pool, which stays its owner */
+    /* The first entry sets the time. Once the future is done, by.came has become by.result. */
     if (is_owner && future->entries == 0 && future->runner == NULL &&
         hora__future_state(future) == HORA__FUTURE_NEW)
         future->by.came = came;
@@ -719,7 +723,7 @@ static int note_reclaimer(hora_future *future, hora_thread *thread, struct hora_
 {
     assert(future->in_caller_memory);
     hora__mutex_lock(&future->object.lock);
-    bool self = future->runner == thread;
+    bool self = future->runner == thread; /* it would wait for its own end */
     bool is_unowned = !hora_future_is_done(future) && future->runner == NULL && future->owner == NULL;
     if (!self)
         ((struct hora__caller_owned_future *)future)->reclaimer = waiter;
@@ -746,7 +750,7 @@ int hora_future_reclaim(hora_future *future)
     if (error < 0)
         return error;
     bool interrupted = false;
-    hora__object_leave(&future->object);
+    hora__object_leave(&future->object); /* the caller's reference; the future may be destroyed here */
     while (hora__waiter_park(&waiter, hora__clock_or_default(NULL), HORA_FOREVER) != HORA__WAKE_RESOLVED)
         /* The memory is in use until the waiter is resolved, so the interrupt must wait until then. */
         interrupted |= hora__thread_take_interrupt(thread);

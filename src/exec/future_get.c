@@ -132,8 +132,8 @@ static hora_future *awaited_by(hora_thread *thread, uint32_t *ret_wait)
     return future;
 }
 
-/* Notes what the calling thread waits for; NULL: nothing. Borrows the future: the
- * caller holds a reference until it clears the note. */
+/* Notes what the calling thread waits for; NULL: nothing. Borrows the future: the caller holds a reference
+ * until it clears the note. */
 static void note(hora_thread *thread, hora_future *future)
 {
     assert(thread == hora__thread_existing());
@@ -194,6 +194,8 @@ static int find_those_who_could_run(hora_future *future, hora_thread **threads)
 {
     assert(!hora__mutex_held(&future->object.lock));
     hora__mutex_lock(&future->object.lock);
+    /* Runner and owner are read together: a queued future that begins to run in between is seen as one or the
+     * other. */
     bool is_new = !hora_future_is_done(future);
     hora_thread *runner = is_new ? hora_thread_ref(future->runner) : NULL;
     struct hora__queue_owner *owner = is_new && runner == NULL ? future->owner : NULL;
@@ -264,6 +266,7 @@ static bool still_wait(struct knot *knot)
     return true;
 }
 
+/* Notes the wait before it searches, so that of two threads that close a ring at least one finds it. */
 int hora__begin_waiting(hora_future *future, hora_thread *thread)
 {
     assert(thread->worker != NULL || thread->runs > 0);
@@ -374,9 +377,11 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
         timeout == HORA_FOREVER ? HORA_FOREVER : hora__clock_deadline(future->object.clock, timeout);
     if (future->spins && thread->worker == NULL && is_done_soon(future, thread, timeout))
         return 0;
-    hora_ns attend_at = HORA_FOREVER;
+    hora_ns attend_at = HORA_FOREVER; /* when to try again to start a worker; HORA_FOREVER: no need */
     hora_ns pause = 0;
     for (;;) {
+        /* Help first. Then sleep until the caller's deadline, or until it is time to help or to start a
+         * worker again. */
         hora_ns help_at = thread->worker != NULL ? hora__help(future, thread) : HORA_FOREVER;
         hora_ns look_at = help_at < attend_at ? help_at : attend_at;
         hora_ns until = look_at < deadline ? look_at : deadline;
@@ -396,6 +401,7 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
     }
 }
 
+/* A future that is done needs no lock and no thread record, and comes before a pending interrupt. */
 int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
 {
     hora_thread *thread;

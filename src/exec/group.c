@@ -41,6 +41,7 @@ struct group_member {
     hora_group *group; /* borrowed: a group with pending members cannot be freed */
 };
 
+/* The destructor of the object: called when the owner and the last visitor have left the group. */
 static void destroy(struct hora__object *object)
 {
     hora_group *group = HORA__LIST_ENTRY(object, struct hora_group, object);
@@ -171,8 +172,8 @@ static void member_done(hora_future *future, void *context)
             hora__waiters_resolve_all(&group->waiters, 0, &wakes); /* I1 */
         show_locked(group);
     }
-    hora__mutex_unlock(
-        &group->object.lock); /* without the reference for cancel_others the group may be gone */
+    hora__mutex_unlock(&group->object.lock);
+    /* From here on the group may be gone, unless the visit for cancel_others keeps it. */
     hora__wakes_flush(&wakes);
     if (cancels)
         cancel_others(group, walk);
@@ -206,6 +207,7 @@ static void join(hora_group *group, struct group_member *added, hora_future *fut
     hora__future_listen(future, &added->member.listener);
 }
 
+/* If the future is done already, its listener removes it again before this returns. */
 int hora_group_add(hora_group *group, hora_future *future)
 {
     int error = check(group);

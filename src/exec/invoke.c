@@ -232,7 +232,7 @@ static int run_race(struct race *race, hora_future **ret_winner)
             continue;
         }
         if (error == HORA_EEMPTY && race->active == 0)
-            return HORA_EFAILED;
+            return HORA_EFAILED; /* all tasks were submitted, and all have failed */
         if (error == HORA_EEMPTY)
             error = hora_completion_service_poll_for(race->service, remaining(&race->batch), &future);
         if (error < 0)

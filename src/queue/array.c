@@ -32,6 +32,7 @@ static void **slot(struct array_queue *array, int i)
     return &array->ring[i < to_end ? array->head + i : i - to_end]; /* I2 */
 }
 
+/* The operations of the container; see struct hora__queue_kind. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);

@@ -11,6 +11,7 @@
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
+/* Acquires the reference under the lock: afterwards another thread may take the element. */
 int hora_queue_peek(hora_queue *queue, void **ret_item)
 {
     if (ret_item == NULL)
@@ -54,6 +55,8 @@ int hora_queue_contains(hora_queue *queue, const void *item)
     return find(queue, item, false);
 }
 
+/* Takes elements that can be taken now, and serves the queue once at the end, so that putters are admitted in
+ * one step. */
 int hora_queue_drain(hora_queue *queue, void **items, int max)
 {
     if (items == NULL || (void *)items == (void *)queue)

@@ -50,6 +50,7 @@ static void discard(hora_queue *queue, struct hora__put *put)
     put->memory = NULL;
 }
 
+/* Attaches the node that `prepare` has made at the end of the chain. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->memory != NULL);

@@ -20,6 +20,8 @@ static int refuse_option(const char *field, hora_error *reason)
     return hora__refuse(reason, HORA_EINVAL, field, "%s has no effect in this kind of queue", field);
 }
 
+/* Reports the first option that is wrong. `drop` doubles as the release function of `ref`, so `ref` needs
+ * it. */
 int hora__queue_options(hora_queue_options *own, const hora_queue_options *given, unsigned allowed,
                         hora_queue **ret_queue, hora_error *reason)
 {
@@ -128,6 +130,8 @@ int hora_queue_free(hora_queue *queue)
     return 0;
 }
 
+/* Closes the inbox under the lock, so that no put can succeed after this has returned. Elements in the queue
+ * can still be taken. */
 int hora_queue_close(hora_queue *queue)
 {
     struct hora__wakes wakes;

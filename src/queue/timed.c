@@ -52,10 +52,9 @@
 enum { LANE_BATCHES = 8, BATCH_IS_WORTH_IT = HORA__FAR_BATCH, SINGLES = 4 };
 #else
 enum {
-    LANE_BATCHES = 64, /* most batches in the lane; bounds the work of one absorption */
-    BATCH_IS_WORTH_IT =
-        64,        /* a batch with fewer elements is absorbed as single elements, to reuse its memory */
-    SINGLES = 512, /* most single elements: nodes of the heap */
+    LANE_BATCHES = 64,      /* most batches in the lane; bounds the work of one absorption */
+    BATCH_IS_WORTH_IT = 64, /* a batch with fewer elements is absorbed as single elements */
+    SINGLES = 512,          /* most single elements: nodes of the heap */
 };
 #endif
 
@@ -512,6 +511,7 @@ static bool guard(hora_queue *queue)
         absorb(queue);
         return true;
     }
+    /* Without takers, nothing sleeps, and the limit need only be above the last reading. */
     if (queue->leader != NULL)
         until = queue->leader_until;
     else if (!hora__list_is_empty(&queue->takers))
@@ -612,7 +612,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     assert(hora__mutex_held(&queue->object.lock));
     hora__mutex_lock(&timed->lane_lock);
     struct batch *chain = empty_lane_locked(timed);
-    uint64_t sequence = timed->next_sequence++;
+    uint64_t sequence = timed->next_sequence++; /* wasted if the put fails; only the order matters */
     hora__mutex_unlock(&timed->lane_lock);
     absorb_chain(timed, chain);
     if (queue->size == HORA_UNBOUNDED)
@@ -695,8 +695,7 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     struct hora__far_batch *empty = NULL;
     look(timed, &search);
     if (search.single != NULL && remove) {
-        hora__timer_heap_track_all(
-            &timed->heap); /* nodes must know their positions to be removed from inside */
+        hora__timer_heap_track_all(&timed->heap); /* a node inside the heap must know its position */
         (void)take_single(timed, search.single);
     } else if (search.mark != NULL && remove) {
         empty = hora__far_remove(&timed->far, search.mark);
@@ -746,8 +745,7 @@ static void destroy(hora_queue *queue)
     struct timed *timed = timed_of(queue);
     assert(size_of(timed) == 0 && timed->lane_size == 0);
     struct batch *batch;
-    hora__mutex_lock(
-        &timed->lane_lock); /* no other thread uses the queue, but take_kept_locked asserts this */
+    hora__mutex_lock(&timed->lane_lock); /* not needed, but take_kept_locked asserts it */
     while ((batch = take_kept_locked(timed)) != NULL)
         hora__free(batch);
     hora__mutex_unlock(&timed->lane_lock);

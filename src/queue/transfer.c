@@ -53,6 +53,7 @@ static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wak
     return 0;
 }
 
+/* For a caller that has prepared the element itself, such as a completion service. */
 int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
 {
     assert(put->item != NULL);
@@ -142,6 +143,7 @@ int hora__queue_put(hora_queue *queue, struct hora__put *what)
     return put(queue, what, NULL, 0);
 }
 
+/* A kind that always inserts never waits, so it ignores a pending interrupt, as in the JDK. */
 int hora_queue_offer_for(hora_queue *queue, void *item, hora_ns timeout)
 {
     if (queue == NULL || item == NULL)
@@ -185,6 +187,7 @@ static bool hands_over_late(const hora_queue *queue)
     return queue->kind->next_due != NULL && queue->behaviour == NULL && !hora__list_is_empty(&queue->takers);
 }
 
+/* A closed queue can still be emptied: HORA_ECLOSED only if no element can be taken. */
 int hora__queue_take_locked(hora_queue *queue, void **ret_item, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -203,9 +206,9 @@ int hora__queue_take_locked(hora_queue *queue, void **ret_item, struct hora__wak
  * negative. */
 enum { STAY_WAITING = 1 };
 
-/* Decides what a taker does that woke up by itself. Returns 0 if it has been served, STAY_WAITING, or the
- * error with which it gives up; it is off the list then. time_is_over: its own deadline has passed; else it
- * was nudged, or slept as the leader until an element was due. */
+/* Decides whether a taker that woke up by itself goes on waiting. Returns 0 if it has been served,
+ * STAY_WAITING, or the error with which it gives up; it is off the list then. time_is_over: its own deadline
+ * has passed; else it was nudged, or slept as the leader until an element was due. */
 static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum hora__wake wake,
                              bool time_is_over, struct hora__wakes *wakes)
 {
