@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.c - a work source in segments, each an array of elements and of detached tasks
+/* backlog.c - a FIFO work source in segments, each a block of elements and detached tasks
  *
- * How it works      With a bound, all is done under the queue's lock. Without one, tasks are posted into the
- *                   inbox, under a lock of its own, and collected when the container is empty: then the two
- *                   exchange their segments, so that posters and takers meet once for a whole chain of tasks.
- *                   A thread that has to see everything collects first. Tasks are written behind the last one
- *                   and taken from the front, segment by segment. An element that is removed from the middle
- *                   leaves a hole, which is skipped when the front comes to it; so does the rest of a segment
- *                   that has no room for another form. When there are far more holes than tasks (I3), the
- *                   tasks move together.
- * Taking            A worker that has taken the first task under the lock offers the rest of its segment, up
- *                   to the last task that is there, to all workers that come for the next one. They claim
- *                   tasks without the lock, in their order; see segment.h. A thread that needs to know what
- *                   is in the queue recalls the offer, and so does a worker that finds nothing more to claim.
- *                   So while the queue's lock is held, and after recall, all is as if nothing had ever been
- *                   offered.
- * Memory            Segments that have been emptied are kept for later use: up to 8 MB, see segment.h. The
- *                   last holder of a segment that has left the queue gives it back.
- * Detached tasks    stand in the queue itself: they need no memory of their own, and a worker finds them
- *                   where it looks. Before any thread but a taker looks at the queue, all of them are made
- *                   elements (show).
- * Invariants        I1 between front and end there are `size` tasks and `holes` holes, the tasks in the order
- *                      in which they came.
- *                   I2 at the front there is a task, or the queue is empty. Then front and end are the
- *                      beginning of the only segment, or there is none, and their index is SLOTS.
- *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, not counting those that could not be closed
- *                      the last time, which are at most SLOTS for each task of then: so memory is bounded by
- *                      what is in the queue.
- *                   I4 the inbox is a chain of segments with inbox_size tasks, or has none; then
+ * How it works      The container is a chain of segments. Tasks are written behind the last one and taken
+ *                   from the front. With a bound, everything happens under the queue's lock. Without one,
+ *                   submitters insert tasks into the inbox, a second chain with its own lock. A taker that
+ *                   finds the container empty collects: container and inbox exchange their segments, so that
+ *                   submitters and takers meet at a lock once for a whole chain of tasks. A thread that has
+ *                   to see all tasks collects first. An element that is removed from the middle leaves a
+ *                   hole, which is skipped when the front reaches it. A segment that has no room for another
+ *                   form is filled up with holes. When there are far more holes than tasks (I3), the tasks
+ *                   are moved together.
+ * Taking            A worker that has taken the first task under the lock offers the rest of that segment to
+ *                   all workers that come for their next task. They claim tasks without the lock, in order;
+ *                   see segment.h. A thread that needs to know what is in the queue recalls the offer, and so
+ *                   does a worker that finds nothing left to claim. So after a recall, and while the queue's
+ *                   lock is held, the state is as if nothing had ever been offered.
+ * Memory            Emptied segments go to a free list of up to 8 MB; see segment.h. If workers still hold a
+ *                   segment that has left the queue, the last of them puts it there.
+ * Detached tasks    A detached task is stored in the slot itself, so it needs no memory of its own. Before
+ *                   any thread but a taker examines the queue, all detached tasks become elements (show).
+ * Invariants        I1 between front and end there are `size` tasks and `holes` holes; the tasks are in the
+ *                      order of their arrival.
+ *                   I2 the front is a task, unless the queue is empty. Then front and end are the beginning
+ *                      of the only segment; or there is no segment, and their index is SLOTS.
+ *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, not counting stuck_holes, those that the
+ *                      last compaction could not close. It leaves at most SLOTS holes for each task. So the
+ *                      memory is bounded by the number of queued tasks.
+ *                   I4 the inbox is a chain of segments with inbox_size tasks; or it has no segment, and
  *                      inbox_end.index is SLOTS.
- *                   I5 once the queue has been shown no detached task comes in.
- *                   I6 I1 and I2 hold whenever nothing is offered. An offer is a part of the first segment,
- *                      from the front on.
+ *                   I5 once the queue has been shown, it accepts no detached task.
+ *                   I6 I1 and I2 hold whenever nothing is offered. An offer begins at the front and does not
+ *                      extend beyond the first segment.
  *                   I7 size + inbox_size <= HORA_UNBOUNDED: see inbox_room. */
 #include "exec/backlog.h"
 
@@ -45,39 +44,43 @@
 
 enum {
     SLOTS = HORA__SLOTS,
-    SLOTS_OF_LINE = HORA__CACHE_LINE / sizeof(struct hora__slot),
-    AHEAD = 4 * SLOTS_OF_LINE,
+    SLOTS_OF_LINE = HORA__CACHE_LINE / sizeof(struct hora__slot), /* slots per cache line */
+    AHEAD = 4 * SLOTS_OF_LINE, /* how far ahead of the slot that it writes a submitter prefetches */
 };
 
+/* The fields are grouped by the threads that write them, each group in its own cache lines. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what different threads write lies apart */
 struct backlog {
     struct hora__work_source base;
-    struct hora__position front; /* the first element */
-    struct hora__position end;   /* where the next one will stand */
+    /* The container, guarded by the queue's lock. */
+    struct hora__position front; /* the first task; see I2 */
+    struct hora__position end;   /* where the next task will be written */
     int holes;
-    int stuck_holes;    /* how many of them were left when the elements moved together last; I3 */
-    bool offered;       /* the first segment is: until it is recalled, how much is left in it is not known */
-    bool only_elements; /* it has been shown, and there are no detached tasks any more */
-    /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
-    bool wants;
+    int stuck_holes;    /* the holes that the last compaction could not close; I3 */
+    bool offered;       /* the first segment is offered; until the recall `size` is not exact */
+    bool only_elements; /* the queue has been shown, and no detached task is left */
+    bool wants;         /* copy of `wanted`, so that takers need not read a cache line of the submitters */
 
-    /* A taker sleeps, and no thread is on its way to look. Read by posters, written under the queue's
-     * lock. */
+    /* 1 if a taker sleeps and no thread is about to search: submitters must have one woken. Submitters read
+     * it without a lock; it is written under the queue's lock. */
     HORA__BEGINS_LINE hora__atomic wanted;
 
-    /* The inbox, guarded by a lock of its own; apart, since other threads use it. */
+    /* The inbox, guarded by inbox_lock. */
     HORA__BEGINS_LINE hora__mutex inbox_lock; /* rank INBOX */
-    bool sealed;
-    bool shown;
-    short inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
-    int inbox_size;
-    struct hora__branch branch;      /* of the pool's books */
-    struct hora__position inbox_end; /* where the next one will stand */
-    struct hora__segment *inbox_first;
+    bool sealed;                              /* the queue is closed: nothing is accepted */
+    bool shown;                               /* no detached task is accepted; I5 */
+    short inbox_form;                         /* the form inserted last into the last segment; 0: none */
+    int inbox_size;                           /* tasks */
+    struct hora__branch branch;               /* the inbox's part of the pool's books */
+    struct hora__position inbox_end;          /* where the next task will be written */
+    struct hora__segment *inbox_first;        /* NULL: no segment; I4 */
     int inbox_holes;
-    int inbox_room; /* I7: what was left for it when it was absorbed, but for one, which a push may need */
+    /* I7: how many tasks the inbox may hold, as of the last collection. One less than there was room for,
+     * because a push into the container may need that one. */
+    int inbox_room;
 
-    HORA__BEGINS_LINE struct hora__free_segments free_segments; /* for the container as well */
+    /* For container and inbox; guarded by inbox_lock. */
+    HORA__BEGINS_LINE struct hora__free_segments free_segments;
 };
 
 #ifdef HORA__MUTEX_IS_INLINE
@@ -90,7 +93,7 @@ static struct backlog *backlog_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct backlog, base.queue);
 }
 
-/* Without a bound tasks are posted into the inbox. */
+/* Returns whether tasks are inserted through an inbox, which a backlog without a bound has. */
 static bool has_inbox(const hora_queue *queue)
 {
     assert(queue->kind->inbox == NULL || queue->capacity == HORA_UNBOUNDED);
@@ -99,14 +102,16 @@ static bool has_inbox(const hora_queue *queue)
 
 /* ---- positions ---- */
 
+/* Returns whether a position is behind the last task of the container. */
 static bool at_end(const struct backlog *backlog, struct hora__position position)
 {
     return position.segment == backlog->end.segment && position.index == backlog->end.index;
 }
 
-/* ---- segments; under the inbox's lock ---- */
+/* ---- segments ---- */
 
-/* Nothing stands in it any more. */
+/* With the queue's lock held: puts a segment that has left the chain on the free list. If workers still hold
+ * it, the last of them does so (hora__backlog_let_go). Takes the inbox's lock, which guards the free list. */
 static void give_back(struct backlog *backlog, struct hora__segment *segment)
 {
     assert(segment != NULL);
@@ -120,6 +125,7 @@ static void give_back(struct backlog *backlog, struct hora__segment *segment)
 
 /* ---- growing ---- */
 
+/* Appends a segment to the container, whose last one is full or does not exist. Returns 0 or HORA_ENOMEM. */
 static int grow(struct backlog *backlog)
 {
     assert(backlog->end.index == SLOTS);
@@ -136,6 +142,7 @@ static int grow(struct backlog *backlog)
     return 0;
 }
 
+/* Appends an element to the container. Returns 0 or HORA_ENOMEM. */
 static int append(struct backlog *backlog, void *item)
 {
     assert(hora__mutex_held(&backlog->base.queue.object.lock) && item != NULL);
@@ -149,8 +156,8 @@ static int append(struct backlog *backlog, void *item)
 
 /* ---- the front ---- */
 
-/* So many entries at the front have been emptied. Then the front may be at a hole, or behind a segment: go on
- * to the next element. */
+/* Moves the front over `by` entries that have been taken, and on to the next task, past holes and past the
+ * end of a segment. The caller has subtracted the taken tasks from `size`. Gives back emptied segments. */
 static void advance(struct backlog *backlog, int by)
 {
     assert(by >= 0 && !backlog->offered);
@@ -160,7 +167,7 @@ static void advance(struct backlog *backlog, int by)
         if (backlog->base.queue.size + backlog->holes == 0) { /* I1: the front is at the end */
             assert(at_end(backlog, backlog->front));
             backlog->front.index = backlog->end.index = 0; /* I2 */
-            if (backlog->front.segment->holders > 0) {     /* it is still read, and cannot be used again */
+            if (backlog->front.segment->holders > 0) {     /* still read, so it must not be reused */
                 give_back(backlog, backlog->front.segment);
                 backlog->front = backlog->end = (struct hora__position){NULL, SLOTS};
             }
@@ -175,12 +182,11 @@ static void advance(struct backlog *backlog, int by)
             HORA__FAULT(BACKLOG_GIVES_HOLES))
             return;
         backlog->holes--;
-        HORA__TOUCH_PREPAID(1); /* by its removal, or by what stands in its segment */
+        HORA__TOUCH_PREPAID(1); /* by the removal that left it, or by the entries of its segment */
         backlog->front.index++;
     }
 }
 
-/* What is offered is so no more, and what has been claimed is gone. */
 void hora__backlog_recall(hora_queue *queue)
 {
     struct backlog *backlog = backlog_of(queue);
@@ -189,8 +195,9 @@ void hora__backlog_recall(hora_queue *queue)
     backlog->offered = false;
     int end = hora__segment_recall(backlog->front.segment);
     if (end == backlog->front.index)
-        return;
-    HORA__TOUCH_PREPAID(end - backlog->front.index); /* by those who claimed them */
+        return; /* no entry was claimed, so the front is still a task: I2 */
+    /* Holders claim holes along with tasks and skip them: subtract each from its own count. */
+    HORA__TOUCH_PREPAID(end - backlog->front.index); /* by the holders that claimed them */
     for (; backlog->front.index < end; backlog->front.index++) {
         bool was_hole =
             backlog->holes > 0 && hora__slot_is_hole(&backlog->front.segment->slots[backlog->front.index]);
@@ -210,6 +217,7 @@ void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold)
         give_back(backlog_of(queue), segment);
 }
 
+/* Makes the caller, which holds no segment, a holder of the first one. */
 static void hold_front(struct backlog *backlog, struct hora__hold *hold)
 {
     assert(hold->segment == NULL && backlog->front.segment != NULL);
@@ -217,6 +225,8 @@ static void hold_front(struct backlog *backlog, struct hora__hold *hold)
     backlog->front.segment->holders++;
 }
 
+/* A worker whose own segment has nothing left to claim need not recall the offer of another worker: it joins
+ * the holders of the offered segment instead. */
 bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold)
 {
     assert(hora__mutex_held(&queue->object.lock) && has_inbox(queue));
@@ -228,6 +238,8 @@ bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold)
     return true;
 }
 
+/* The offer extends to the last task of the first segment. Tasks that are appended to that segment later are
+ * not part of it: appending recalls the offer first. */
 void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
 {
     struct backlog *backlog = backlog_of(queue);
@@ -243,12 +255,15 @@ void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
 
 /* ---- holes ---- */
 
+/* Compacts the container: moves all tasks towards the front, and gives back the segments that become free. A
+ * hole stays where the next task has a form for which its segment has no room. */
 static void close_holes(struct backlog *backlog)
 {
     assert(!backlog->offered && backlog->base.queue.size > 0);
     struct hora__position to = backlog->front;
     HORA__TOUCH_PREPAID(backlog->base.queue.size + backlog->holes);
     backlog->holes = 0;
+    /* `to` never overtakes `from`, so no task is overwritten before it has been moved. */
     for (struct hora__position from = to; !at_end(backlog, from); from.index++)
         if (!hora__slot_is_hole(hora__position_slot(&from)))
             backlog->holes += hora__position_move(&to, &from);
@@ -262,14 +277,15 @@ static void close_holes(struct backlog *backlog)
     }
 }
 
-/* I3. Holes that could not be closed the last time do not count: a segment in which elements stay keeps its
- * forms, also those that no element has any more, and takes no others. */
+/* I3. Holes that the last compaction could not close do not count. A segment in which tasks stay keeps its
+ * forms, even those that no task uses any more, and so may have no room for others. */
 static bool has_too_many_holes(const struct backlog *backlog)
 {
     int stuck = backlog->stuck_holes < backlog->holes ? backlog->stuck_holes : backlog->holes;
     return backlog->holes - stuck > (int64_t)HORA__FORM_SPREAD * backlog->base.queue.size + SLOTS;
 }
 
+/* Restores I3 after holes were added or tasks removed. */
 static void limit_holes(struct backlog *backlog)
 {
     if (has_too_many_holes(backlog)) {
@@ -282,8 +298,8 @@ static void limit_holes(struct backlog *backlog)
 
 /* ---- the inbox ---- */
 
-/* The container is empty: it gets the segments of the inbox for its own, which is what happens as long as the
- * pool keeps up. */
+/* With both locks held: the container is empty, and exchanges its segments for those of the inbox. This is
+ * the usual case as long as the workers keep up with the submitters. */
 static void swap(struct backlog *backlog)
 {
     struct hora__segment *empty = backlog->front.segment;
@@ -293,10 +309,11 @@ static void swap(struct backlog *backlog)
     backlog->inbox_first = empty;
     backlog->inbox_end = (struct hora__position){empty, empty == NULL ? SLOTS : 0}; /* I4 */
     if (empty != NULL && empty->form_count > HORA__FORMS / 2)
-        empty->form_count = 0; /* else they serve again, as they are */
+        empty->form_count = 0; /* otherwise the next tasks likely find their forms there */
 }
 
-/* It is not empty: the segments of the inbox follow its own, of which the last is filled up with holes. */
+/* With both locks held: the container is not empty, so the segments of the inbox are appended to its chain.
+ * The container's last segment is filled up with holes. */
 static void join(struct backlog *backlog)
 {
     assert(backlog->base.queue.size > 0 && backlog->inbox_first != NULL);
@@ -309,7 +326,8 @@ static void join(struct backlog *backlog)
     backlog->inbox_end = (struct hora__position){NULL, SLOTS}; /* I4 */
 }
 
-/* Moves what was posted into the container. */
+/* Moves the tasks of the inbox into the container, and recalls the offer. If there is nothing to move or
+ * take, frees part of the free list instead. */
 static void collect(hora_queue *queue)
 {
     assert(has_inbox(queue));
@@ -333,6 +351,7 @@ static void collect(hora_queue *queue)
         limit_holes(backlog);
 }
 
+/* Appends a segment to the inbox. Returns 0 or HORA_ENOMEM. */
 static int grow_inbox(struct backlog *backlog)
 {
     assert(hora__mutex_held(&backlog->inbox_lock));
@@ -348,8 +367,8 @@ static int grow_inbox(struct backlog *backlog)
     return 0;
 }
 
-/* The number of a task's form in the last segment of the inbox; or if there is no room for it in a new one,
- * and the rest of the last is left empty. HORA_ENOMEM. */
+/* Returns the number of a task's form in the last segment of the inbox. If that has no room for the form,
+ * fills it up with holes and begins a new one. Returns HORA_ENOMEM if there is no memory for that. */
 static int form_locked(struct backlog *backlog, const hora_task *task)
 {
     assert(hora__mutex_held(&backlog->inbox_lock) && task->run != NULL);
@@ -365,6 +384,8 @@ static int form_locked(struct backlog *backlog, const hora_task *task)
     return backlog->inbox_form = (short)form;
 }
 
+/* Returns whether a detached task may be accepted: the queue has not been shown, and its owner still accepts
+ * tasks; see struct hora__offer. */
 static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__offer *offer)
 {
     assert(offer->task != NULL && offer->control != NULL);
@@ -373,6 +394,8 @@ static bool may_come_by_value_locked(const struct backlog *backlog, const struct
     return hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(BACKLOG_CLOSED_UNSEEN);
 }
 
+/* With the inbox's lock held: inserts an element or a detached task into the inbox and counts it. Returns 0,
+ * HORA_ECLOSED, HORA_EFULL, HORA_ENOTSUP (a detached task that is not accepted) or HORA_ENOMEM. */
 static int insert_locked(struct backlog *backlog, const struct hora__offer *offer)
 {
     assert(hora__mutex_held(&backlog->inbox_lock) && (offer->task != NULL || offer->item != NULL));
@@ -385,6 +408,7 @@ static int insert_locked(struct backlog *backlog, const struct hora__offer *offe
     int form = offer->task != NULL ? form_locked(backlog, offer->task) : 0;
     if (form < 0)
         return HORA_ENOMEM;
+    /* Nothing fails from here on. The unlock publishes the slot to the taker that collects it. */
     struct hora__segment *segment = backlog->inbox_end.segment;
     int index = backlog->inbox_end.index++;
     bool stamped = form > 0 && offer->came != 0;
@@ -396,13 +420,13 @@ static int insert_locked(struct backlog *backlog, const struct hora__offer *offe
     backlog->inbox_size++;
     HORA__TOUCH(1);
     hora__counter_add_alone(&backlog->branch.accepted, 1);
-    if (index % SLOTS_OF_LINE == 0 && index + AHEAD < SLOTS)
-        hora__prefetch_line(&segment->slots[index + AHEAD]); /* the processor of a worker has it */
+    if (index % SLOTS_OF_LINE == 0 && index + AHEAD < SLOTS) /* a worker's processor has the line */
+        hora__prefetch_line(&segment->slots[index + AHEAD]);
     return 0;
 }
 
-/* The inbox is full by what was known when it was last collected: perhaps many tasks have been taken
- * since. */
+/* The inbox is full according to inbox_room, which dates from the last collection. Many tasks may have been
+ * taken since, so this collects and tries once more. Not inlined, because it hardly ever happens. */
 __attribute__((noinline)) static int offer_again(struct backlog *backlog, const struct hora__offer *offer)
 {
     assert(has_inbox(&backlog->base.queue));
@@ -416,6 +440,7 @@ __attribute__((noinline)) static int offer_again(struct backlog *backlog, const 
     return error;
 }
 
+/* The `offer` of a backlog without a bound. Submitters share only the inbox's lock with each other. */
 static int offer(hora_queue *queue, const struct hora__offer *offer)
 {
     assert(has_inbox(queue));
@@ -425,13 +450,14 @@ static int offer(hora_queue *queue, const struct hora__offer *offer)
     hora__mutex_unlock(&backlog->inbox_lock);
     if (error == HORA_EFULL)
         error = offer_again(backlog, offer);
-    if (error == 0 && hora__atomic_load(&backlog->wanted) != 0) /* after the task can be seen: see expect */
+    if (error == 0 && hora__atomic_load(&backlog->wanted) != 0) /* after the insertion: see expect */
         hora__work_look(queue);
     return error;
 }
 
-/* Posters are told before the last look into the inbox that a taker has to be woken: either a poster had the
- * lock of the inbox first, and that look finds its task, or it sees `wanted`. */
+/* As `expect` of struct hora__work_kind. It sets `wanted` before it looks into the inbox for the last time:
+ * either a submitter had the inbox's lock first, and that look finds its task, or the submitter sees
+ * `wanted`. */
 static bool expect(hora_queue *queue, hora_ns until)
 {
     struct backlog *backlog = backlog_of(queue);
@@ -447,6 +473,7 @@ static bool expect(hora_queue *queue, hora_ns until)
     return wanted && queue->size > 0;
 }
 
+/* The queue was closed: the inbox accepts nothing any more. */
 static void seal(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->closed);
@@ -458,6 +485,7 @@ static void seal(hora_queue *queue)
 
 /* ---- taking ---- */
 
+/* Returns the first element without removing it; NULL: the container is empty. Recalls the offer. */
 static void *peek(hora_queue *queue)
 {
     const struct backlog *backlog = backlog_of(queue);
@@ -465,10 +493,11 @@ static void *peek(hora_queue *queue)
     if (queue->size == 0)
         return NULL;
     const struct hora__slot *first = &backlog->front.segment->slots[backlog->front.index];
-    assert(first->form == 0); /* who looks has had the queue shown */
+    assert(first->form == 0); /* the caller has had the queue shown */
     return first->value;
 }
 
+/* Removes and returns the first element; NULL: the container is empty. */
 static void *drain(hora_queue *queue)
 {
     void *item = peek(queue);
@@ -479,7 +508,8 @@ static void *drain(hora_queue *queue)
     return item;
 }
 
-/* The next but one: the next is for another taker, likely. There is more than one. */
+/* Prefetches the future behind the front. The one at the front will likely be taken by another worker. There
+ * must be more than one task. */
 static void prefetch(const struct backlog *backlog)
 {
     int index = backlog->front.index + 1;
@@ -488,6 +518,7 @@ static void prefetch(const struct backlog *backlog)
         hora__prefetch(backlog->front.segment->slots[index].value);
 }
 
+/* The `take` of a backlog without a bound. */
 static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && ret_taken != NULL);
@@ -495,7 +526,7 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
     struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
     if (queue->size == 0)
-        collect(queue);
+        collect(queue); /* only now: submitters keep the inbox's lock to themselves as long as possible */
     if (queue->size == 0)
         return NULL;
     void *item = hora__segment_read(backlog->front.segment, backlog->front.index, ret_taken);
@@ -506,6 +537,8 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
     return item;
 }
 
+/* Removes the first element for a caller without a struct hora__taken; also the `take` of a bounded
+ * backlog. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -521,18 +554,21 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 
 /* ---- putting ---- */
 
+/* Appends an element under the queue's lock: the only way in for a bounded backlog; with an inbox, used by
+ * users of the pool's queue. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
     (void)wakes;
     if (has_inbox(queue))
-        collect(queue); /* tasks that were posted came before */
+        collect(queue); /* tasks in the inbox were submitted earlier */
     bool full = queue->size >= queue->capacity - (has_inbox(queue) ? 1 : 0); /* I7 */
     return full ? HORA_EFULL : append(backlog_of(queue), put->item);
 }
 
 /* ---- the middle ---- */
 
+/* Removes the element at a position; anywhere but at the front that leaves a hole. */
 static void remove_at(struct backlog *backlog, struct hora__position position)
 {
     assert(!backlog->offered && !at_end(backlog, position));
@@ -546,6 +582,8 @@ static void remove_at(struct backlog *backlog, struct hora__position position)
     limit_holes(backlog);
 }
 
+/* Returns whether an element is in the container; removes its first occurrence if `remove` is set. Detached
+ * tasks are not elements. The caller has collected. */
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
     assert(hora__mutex_held(&queue->object.lock) && item != NULL);
@@ -563,6 +601,8 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return false;
 }
 
+/* Turns all detached tasks into elements, in place; see `show` of struct hora__work_kind. Once that has
+ * succeeded it has nothing to do. */
 static int show(hora_queue *queue, const struct hora__maker *maker)
 {
     assert(hora__mutex_held(&queue->object.lock) && maker->make != NULL);
@@ -570,7 +610,7 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     if (backlog->only_elements)
         return 0;
     hora__mutex_lock(&backlog->inbox_lock);
-    backlog->shown = true; /* I5: before the last look at what has come */
+    backlog->shown = true; /* I5: before the collection, which so finds the last detached task */
     hora__mutex_unlock(&backlog->inbox_lock);
     collect(queue);
     int error = 0;
@@ -587,6 +627,8 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     return error;
 }
 
+/* Visits all tasks of the container in order; see `visit` of struct hora__work_kind. The caller has
+ * collected. */
 static void visit_all(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -602,6 +644,7 @@ static void visit_all(hora_queue *queue, hora__visit_fn visit, void *arg)
     }
 }
 
+/* The argument of copy_one: where the elements go. */
 struct copying {
     void **items;
     int count;
@@ -611,12 +654,13 @@ struct copying {
 static bool copy_one(void *item, const hora_task *task, void *arg)
 {
     struct copying *copying = arg;
-    assert(task == NULL); /* callers have had the backlog shown */
+    assert(task == NULL); /* the caller has had the backlog shown */
     (void)task;
     copying->items[copying->count++] = item;
     return copying->count < copying->max;
 }
 
+/* Copies the first `max` elements, in order. */
 static void copy(hora_queue *queue, void **items, int max)
 {
     assert(hora__mutex_held(&queue->object.lock) && max > 0);
@@ -624,13 +668,15 @@ static void copy(hora_queue *queue, void **items, int max)
     visit_all(queue, copy_one, &copying);
 }
 
+/* Without a lock: returns whether no thread holds the inbox's lock at this moment. */
 static bool is_free(hora_queue *queue)
 {
     return hora__mutex_is_free(&backlog_of(queue)->inbox_lock);
 }
 
-/* ---- making ---- */
+/* ---- making, freeing, and the kinds ---- */
 
+/* Frees a backlog that is empty and that no thread uses; also one that was not made completely. */
 static void destroy(hora_queue *queue)
 {
     struct backlog *backlog = backlog_of(queue);
@@ -648,10 +694,12 @@ static void destroy(hora_queue *queue)
 #define CONTAINER \
     .push = push, .pop = pop, .peek = peek, .drain = drain, .find = find, .copy = copy, .destroy = destroy
 
+/* The containers: what public calls of hora_pool_queue use. They differ only in the inbox. */
 static const struct hora__queue_inbox inbox = {.collect = collect, .seal = seal, .is_free = is_free};
 static const struct hora__queue_kind bounded_container = {CONTAINER};
 static const struct hora__queue_kind unbounded_container = {CONTAINER, .inbox = &inbox};
 
+/* The work sources: what the pool uses. Without an inbox there are no detached tasks and no claims. */
 static const struct hora__work_kind bounded_kind = {
     .behaviour = {.serve = hora__work_serve, .take = hora__work_take, .close = hora__work_close},
     .offer = hora__work_put,
@@ -673,6 +721,8 @@ static const struct hora__work_kind unbounded_kind = {
     .is_ordered = true,
 };
 
+/* The inbox counts accepted tasks in its branch. It never counts cancelled ones: a cancelled task is removed
+ * from the container, and booked under the queue's lock. */
 void hora__backlog_open_books(hora_queue *queue, struct hora__books *books)
 {
     assert(books->branch_count == 0 && queue->size == 0);
@@ -697,7 +747,8 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     }
     hora__atomic_init(&backlog->wanted, 0);
     bool is_bounded = capacity != HORA_UNBOUNDED;
-    struct hora__segment *first = hora__free_segments_get(&backlog->free_segments); /* where tasks come in */
+    /* The first segment goes where tasks are inserted: into the inbox or, without one, the container. */
+    struct hora__segment *first = hora__free_segments_get(&backlog->free_segments);
     struct hora__position nowhere = {NULL, SLOTS}, beginning = {first, 0};
     backlog->front = backlog->end = is_bounded ? beginning : nowhere; /* I2 */
     backlog->inbox_end = is_bounded ? nowhere : beginning;            /* I4 */

@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.h - the work source that a pool makes for itself: first in first out, with or without a bound, and
- * cheap
+/* backlog.h - the default work source of a pool: a fast FIFO, with or without a bound
  *
- * It is like a linked queue, but without memory of its own for each element. Takers are not handed elements:
- * one at a time is told to look (work_source.c), so that a busy pool makes no system calls. Which of several
- * waiting takers gets an element is open. */
+ * It behaves like a linked queue, but does not allocate a node for each element. Elements are not handed to
+ * waiting takers: one taker at a time is woken to search (work_source.c), so that a busy pool makes no system
+ * calls. Which of several waiting takers gets an element is unspecified. */
 #ifndef HORA_EXEC_BACKLOG_H
 #define HORA_EXEC_BACKLOG_H
 
 #include "exec/work_source.h"
 
-/* HORA_EINVAL, HORA_ENOMEM. */
+/* Makes a backlog. A capacity of HORA_UNBOUNDED makes one with an inbox, which accepts detached tasks.
+ * Returns 0, HORA_EINVAL, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__backlog_new(int capacity, const hora_queue_options *options,
                                                           hora_queue **ret_queue);
 
-/* Let the books show how many tasks are posted; they are not used once the queue is freed. */
+/* Makes the count of tasks that the inbox accepts part of the pool's books. For a backlog that no other
+ * thread uses yet; the books must not be read after the queue is freed. */
 void hora__backlog_open_books(hora_queue *queue, struct hora__books *books);
 
-/* ---- taking without the lock, from a backlog without a bound; all of these with the lock held ---- */
+/* ---- taking without the lock, from a backlog without a bound; see segment.h ----
+ *
+ * The caller of all these functions holds the queue's lock. */
 
-/* Offer the first segment: its holders claim its tasks one by one, in their order. The caller is one of them.
- * Until the offer is recalled, `size` is too high by the number of claimed tasks. */
+/* Offers the tasks of the first segment to all workers that hold it, and makes the caller a holder. Holders
+ * claim the tasks one by one, in order, without the lock. Until the offer is recalled, queue->size is too
+ * high by the number of claimed tasks. Does nothing if the backlog is empty. */
 void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold);
 
-/* Hold the segment that others were offered, if the caller holds another one; whether it does now. */
+/* If a segment is offered that the caller does not hold, makes the caller a holder of that one instead of the
+ * one it holds. Returns whether it did. */
 bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold);
 
-/* Hold nothing. */
+/* Releases the segment that the caller holds, if any. */
 void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold);
 
-/* End the offer: tasks that have been claimed are gone. */
+/* Ends the offer, if there is one, and removes the tasks that have been claimed. */
 void hora__backlog_recall(hora_queue *queue);
 
 #endif

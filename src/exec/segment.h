@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.h - a part of a backlog: an array of elements and detached tasks, from which workers can take
- * without a lock
+/* segment.h - a block of queued tasks in a backlog, from which workers can take without a lock
  *
- * Slots             Each task goes from the cache of one processor to that of another, and that is its main
- *                   cost. So a slot is small: an element, or the argument of a task and the number of its
- *                   form. The form is the rest of the task. Tasks from one place of a program share one, so a
- *                   segment knows only some forms, and most posts find theirs.
- * How it works      A thread with the queue's lock offers a segment: the entries from one index up to
- *                   another, the limit. Each holder claims the next entry by adding 1 to a word that has
- *                   both. Recall takes back the entries that have not been claimed, by exchanging the word
- *                   for one in which the limit is 0: so each entry is either claimed, by one holder, or
- *                   recalled. A claim beyond the limit is void, and its holder goes to the queue's lock.
- * Holding           A holder that has claimed an entry goes on to read it, and other holders may claim
- *                   without knowing of a recall. So a segment is neither reused nor freed while it is held.
- *                   To hold a segment and to let it go needs the queue's lock, once for many entries.
+ * Slots             Each task moves from the cache of one processor to that of another, which is its main
+ *                   cost. So a slot is small: it holds an element, or the argument of a detached task and the
+ *                   number of the task's form. The form is the rest of the task: its functions, its name and
+ *                   its call site. Tasks from one call site share a form, so a segment has room for only a
+ *                   few, and most tasks find theirs there.
+ * How it works      A thread that holds the queue's lock offers the entries of a segment from an index up to
+ *                   a limit. One atomic word holds both numbers. Each holder of the segment claims the next
+ *                   entry by adding 1 to the word. A recall exchanges the word for 0, and so takes back all
+ *                   entries that have not been claimed: each entry is either claimed by exactly one holder or
+ *                   recalled. A claim at or beyond the limit is void, and its holder takes the queue's lock.
+ * Holding           A holder reads an entry after it has claimed it, and may try to claim one after a recall
+ *                   it does not know of. So a segment is neither reused nor freed while a worker holds it.
+ *                   Beginning and ending to hold a segment needs the queue's lock, once for many entries.
  * Invariants        I1 only holders make claims and read claimed entries.
  *                   I2 entries that are offered or have been claimed do not change.
- *                   I3 the index in the word is beyond the limit by at most the number of holders: a holder
- *                      with a void claim goes to the queue's lock, where the word is written anew or the
- *                      segment let go, before it tries again. */
+ *                   I3 the index in the word exceeds the limit by at most the number of holders. A holder
+ *                      whose claim was void takes the queue's lock before it tries again; there the word is
+ *                      rewritten, or the holder releases the segment. */
 #ifndef HORA_EXEC_SEGMENT_H
 #define HORA_EXEC_SEGMENT_H
 
@@ -32,30 +32,32 @@
 #include "sys/atomic.h"
 
 enum {
-    HORA__SLOTS = 128,
-    HORA__FORMS = 16,
-    HORA__LIMIT_SHIFT = 23,
+    HORA__SLOTS = 128,      /* entries per segment */
+    HORA__FORMS = 16,       /* forms per segment */
+    HORA__LIMIT_SHIFT = 23, /* in the word `claims`: the limit lies above the index */
     HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1,
 };
 
-/* An entry of a queue: an element, or a detached task. */
+/* One entry: an element, a detached task, or a hole. */
 struct hora__slot {
-    void *value;  /* the element, NULL: a hole; or the argument of the task */
-    short form;   /* of the task: which of the segment's it has, from 1 on; 0: an element */
-    bool stamped; /* of the task: there is more to know, in came[] */
+    void *value;  /* the element, or the argument of the detached task; NULL with form 0: a hole */
+    short form;   /* the number of the task's form in this segment, from 1 on; 0: not a detached task */
+    bool stamped; /* the detached task has a stamp, in came[] */
 };
 
+/* Slots, forms and stamps are written under the inbox's lock while the segment is in the inbox, and under the
+ * queue's lock while it is in the container. */
 struct hora__segment {
-    struct hora__segment *next;
-    int holders;         /* guarded by the queue's lock, as the next */
-    bool retired;        /* it has left the queue: the last holder gives it back */
-    int form_count;      /* written like the slots */
-    char apart[44];      /* the word changes with each task that is taken, */
-    hora__atomic claims; /* the limit, above the index of the first entry that has not been claimed */
+    struct hora__segment *next; /* in the chain of the inbox or container, or in the free list */
+    int holders;                /* workers that hold it; guarded by the queue's lock */
+    bool retired;               /* it has left the chain: the last holder gives it back; as `holders` */
+    int form_count;             /* how many of forms[] are in use */
+    char apart[44];             /* `claims`, which changes with each task taken, has a cache line to itself */
+    hora__atomic claims;        /* the limit, and the index of the first entry that has not been claimed */
     char apart_too[60];
-    hora_task forms[HORA__FORMS]; /* without their argument */
+    hora_task forms[HORA__FORMS]; /* their `arg` is not used */
     struct hora__slot slots[HORA__SLOTS];
-    int64_t came[HORA__SLOTS]; /* see struct hora__offer */
+    int64_t came[HORA__SLOTS]; /* of slots that are stamped: see struct hora__offer */
 };
 
 static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
@@ -69,13 +71,14 @@ static inline bool hora__slot_is_hole(const struct hora__slot *slot)
     return slot->value == NULL && slot->form == 0;
 }
 
-/* NULL makes it a hole. */
+/* Stores an element in a slot; NULL makes it a hole. */
 static inline void hora__slot_set_item(struct hora__slot *slot, void *item)
 {
     HORA__WEAK_PLAIN_WRITE(slot);
     *slot = (struct hora__slot){.value = item};
 }
 
+/* Makes a segment empty: no entry is offered, no worker holds it, and it has no forms. */
 static inline void hora__segment_init(struct hora__segment *segment)
 {
     segment->next = NULL;
@@ -87,14 +90,15 @@ static inline void hora__segment_init(struct hora__segment *segment)
 
 /* ---- tasks ---- */
 
+/* Returns whether a task differs from a form in nothing but its argument. */
 static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
 {
     return form->run == task->run && form->line == task->line && form->file == task->file &&
            form->name == task->name && form->drop == task->drop && form->drop_result == task->drop_result;
 }
 
-/* The number of a task's form in a segment that no thread takes from, if it is there or there is room for it;
- * 0: it is not. `guess` is tried first, a number of this segment, or 0. */
+/* Returns the number of a task's form in a segment from which no thread takes; adds the form if it is new.
+ * Returns 0 if there is no room for it. `guess` is the number to try first, or 0. */
 static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
 {
     assert(guess >= 0 && guess <= segment->form_count);
@@ -112,7 +116,8 @@ static inline int hora__segment_form(struct hora__segment *segment, const hora_t
     return number;
 }
 
-/* The element at an index; or the task is copied to *ret_taken, and that address returned. */
+/* Returns the element at an index. A detached task is copied to *ret_taken, whose address is then
+ * returned. */
 static inline void *hora__segment_read(const struct hora__segment *segment, int index,
                                        struct hora__taken *ret_taken)
 {
@@ -126,7 +131,8 @@ static inline void *hora__segment_read(const struct hora__segment *segment, int 
     return ret_taken;
 }
 
-/* Copy an entry to another index, from which no thread takes; false: there is no room for its form. */
+/* Copies an entry to a slot that no thread takes from, of the same or another segment. Returns false, and
+ * changes nothing there, if the other segment has no room for the form. */
 static inline bool hora__segment_copy(struct hora__segment *to, int to_index,
                                       const struct hora__segment *from, int from_index)
 {
@@ -144,7 +150,8 @@ static inline bool hora__segment_copy(struct hora__segment *to, int to_index,
 
 /* ---- taking ---- */
 
-/* With the queue's lock. */
+/* With the queue's lock held: offers the entries from index `from` up to `limit`. The store publishes the
+ * entries to the holders. */
 static inline void hora__segment_offer(struct hora__segment *segment, int from, int limit)
 {
     assert(from >= 0 && from <= limit && limit <= HORA__SLOTS && segment->holders >= 0);
@@ -152,7 +159,8 @@ static inline void hora__segment_offer(struct hora__segment *segment, int from, 
     hora__atomic_store(&segment->claims, limit << HORA__LIMIT_SHIFT | from);
 }
 
-/* The same: what is offered is so no more. The index of the first that has not been claimed, or the limit. */
+/* With the queue's lock held: ends the offer. Returns the index of the first entry that was not claimed, or
+ * the limit if all were. */
 static inline int hora__segment_recall(struct hora__segment *segment)
 {
     int32_t word = HORA__FAULT(CLAIMS_GO_ON) ? hora__atomic_load(&segment->claims)
@@ -162,8 +170,8 @@ static inline int hora__segment_recall(struct hora__segment *segment)
     return index < limit ? index : limit;
 }
 
-/* By a holder, without the lock: the index of an entry that is now the caller's; -1: there is none, go to the
- * queue's lock. */
+/* Without the lock, by a holder: claims the next entry and returns its index. Returns -1 if none is offered;
+ * then the caller takes the queue's lock (I3). Skips holes. */
 static inline int hora__segment_claim(struct hora__segment *segment)
 {
     for (;;) {
@@ -181,17 +189,18 @@ static inline int hora__segment_claim(struct hora__segment *segment)
 
 /* ---- positions in a chain of segments ---- */
 
-/* `index` may be HORA__SLOTS, which is the place before the first of the next segment. */
+/* A slot of a segment. An index of HORA__SLOTS means the slot before the first one of the next segment. */
 struct hora__position {
     struct hora__segment *segment;
     int index;
 };
 
-/* A segment that ends early, since there is no room for another form, has one entry in so many slots. */
+/* A segment whose forms are used up has at least HORA__FORMS entries, hence at most this many slots per
+ * entry. */
 enum { HORA__FORM_SPREAD = HORA__SLOTS / HORA__FORMS };
 
-/* What stands there, if it is a place where something can stand, which it is unless it is the end of the
- * chain. */
+/* Returns the slot at a position, which must not be the end of the chain. First moves a position behind the
+ * last slot of a segment to the next segment. */
 static inline struct hora__slot *hora__position_slot(struct hora__position *position)
 {
     if (position->index == HORA__SLOTS)
@@ -199,7 +208,7 @@ static inline struct hora__slot *hora__position_slot(struct hora__position *posi
     return &position->segment->slots[position->index];
 }
 
-/* From here to the end of its segment nothing stands. Returns how many holes these are. */
+/* Fills the rest of the segment with holes, and moves the position behind it. Returns the number of holes. */
 static inline int hora__position_leave_holes(struct hora__position *position)
 {
     assert(position->segment != NULL && position->index <= HORA__SLOTS);
@@ -209,8 +218,9 @@ static inline int hora__position_leave_holes(struct hora__position *position)
     return count;
 }
 
-/* On to the next segment: the one that is read from, or one before it, where nothing is left that needs its
- * forms. */
+/* Moves a position to the next segment while entries are moved to the front. That is the segment that is
+ * being read, whose forms are still needed, or an earlier one, whose entries have all been moved: there the
+ * forms are cleared. */
 static inline void hora__position_step(struct hora__position *to, const struct hora__segment *reads)
 {
     *to = (struct hora__position){to->segment->next, 0};
@@ -219,9 +229,9 @@ static inline void hora__position_step(struct hora__position *to, const struct h
         to->segment->form_count = 0;
 }
 
-/* Move an entry towards the front of its chain, to a place or, if that one's segment has no room for its
- * form, to the beginning of the next; the place is then the one behind it. All that is before the entry has
- * been moved already. Returns how many holes that leaves. */
+/* Moves an entry towards the front of its chain, to the position `to`, or to the next segment if the segment
+ * of `to` has no room for its form. All entries before it have been moved already. Advances `to` behind the
+ * entry. Returns the number of holes that were left. */
 static inline int hora__position_move(struct hora__position *to, const struct hora__position *from)
 {
     int holes = 0;
@@ -236,24 +246,26 @@ static inline int hora__position_move(struct hora__position *to, const struct ho
     return holes;
 }
 
-/* ---- segments that are kept ---- */
+/* ---- the free list of segments; guarded by the inbox's lock ---- */
 
-/* They were in use a moment ago, so there is never more memory than was needed at the same time. Each time
- * that there is nothing to take, one of PARTS parts of what is beyond FEW is freed. */
+/* Segments on the free list were in use before, so a backlog never has more segments than it once needed at
+ * the same time. Each time a taker finds the backlog empty, hora__free_segments_tidy frees a part of those
+ * beyond FEW. */
 enum {
-    HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2),
-    HORA__SEGMENTS_FEW = HORA__KEPT(16, 1),
-    HORA__SEGMENTS_PARTS = 8
+    HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), /* the free list holds no more than these */
+    HORA__SEGMENTS_FEW = HORA__KEPT(16, 1),    /* these stay until the end */
+    HORA__SEGMENTS_PARTS = 8                   /* of the others, one in so many is freed each time */
 };
 
 struct hora__free_segments {
-    struct hora__segment *first;
+    struct hora__segment *first; /* linked by `next`; NULL: empty */
     int count;
 };
 
-/* The rest of a segment that is kept: the first field is the link. */
+/* Where the part of a free segment begins that counts as freed memory: behind `next`, the link. */
 enum { HORA__SEGMENT_RESTS_FROM = sizeof(struct hora__segment *) };
 
+/* Puts a segment that no worker holds on the free list, or frees it if the list is full. */
 static inline void hora__free_segments_keep(struct hora__free_segments *free_segments,
                                             struct hora__segment *segment)
 {
@@ -269,7 +281,7 @@ static inline void hora__free_segments_keep(struct hora__free_segments *free_seg
     free_segments->count++;
 }
 
-/* NULL: there is none. */
+/* Takes a segment off the free list; its contents are undefined. NULL: the list is empty. */
 static inline struct hora__segment *hora__free_segments_take(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = free_segments->first;
@@ -282,7 +294,7 @@ static inline struct hora__segment *hora__free_segments_take(struct hora__free_s
     return segment;
 }
 
-/* An empty one, whether kept or new. NULL: there is no memory. */
+/* Returns an empty segment, from the free list or newly allocated. NULL: out of memory. */
 static inline struct hora__segment *hora__free_segments_get(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = hora__free_segments_take(free_segments);
@@ -293,6 +305,8 @@ static inline struct hora__segment *hora__free_segments_get(struct hora__free_se
     return segment;
 }
 
+/* Frees one in HORA__SEGMENTS_PARTS of the segments beyond HORA__SEGMENTS_FEW: the memory of a burst goes
+ * back to the system gradually. */
 static inline void hora__free_segments_tidy(struct hora__free_segments *free_segments)
 {
     int excess = free_segments->count - HORA__SEGMENTS_FEW;

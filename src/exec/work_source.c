@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work_source.c - what all work sources of pools have in common: settling, removing, looking, booking
+/* work_source.c - what all work sources of pools have in common: settling, removing, visiting, booking
  *
- * How it works      A work source hands nothing over: to wake a thread for each task costs far more than the
- *                   task. Instead one waiting taker, the searcher, is told to look. As long as it is on its
- *                   way no other taker is woken, however much is put meanwhile. When it looks it ceases to be
- *                   the searcher first, and if more is left than it takes, it tells the next. So workers that
- *                   are awake take what there is, and more of them wake only as fast as they find work. For a
+ * How it works      A work source does not hand tasks to waiting takers, because waking a thread for each
+ *                   task costs far more than a short task itself. Instead it wakes one waiting taker, the
+ *                   searcher. Until the searcher has the lock and begins to search, no other taker is woken,
+ *                   however many tasks are queued in between. The searcher gives up its role before it
+ *                   searches. If it leaves tasks behind, it wakes the next searcher. So the workers that are
+ *                   awake take the tasks, and more workers wake up only as fast as they find work. For a
  *                   source with due times see standby.c.
- * Spinning          A taker may go on looking for a time before it goes to the list. It counts as a searcher,
- *                   so no other taker is woken meanwhile; like one it ceases to be that before it looks with
- *                   the lock.
- * Invariants        With the lock free, besides I1, I4 and I5 of serve.c:
- *                   I2 no taker waits while a task can be taken, or there is a searcher or a taker that
- *                      spins; with an inbox and none of these, posters are told that a taker has to be woken
- *                      (expect). For a source with due times see standby.c.
- *                   I6 the searcher is on the takers' list, and has been woken since it last looked. */
+ * Spinning          A taker may spin for some time before it goes to the takers' list. While it spins it
+ *                   counts as a searcher, and no other taker is woken. Like a searcher, it gives up that role
+ *                   before it searches with the lock held.
+ * Invariants        When the lock is free, besides I1, I4 and I5 of serve.c:
+ *                   I2 if a taker waits, then no task can be taken, or there is a searcher or a spinning
+ *                      taker. If there is an inbox and neither of these two, submitters have been told that
+ *                      they must have a taker woken (expect). For a source with due times see standby.c.
+ *                   I6 the searcher is on the takers' list, and was woken after it last searched. */
 #include "exec/work_source.h"
 
 #include <assert.h>
@@ -25,31 +26,35 @@
 
 /* ---- settling ---- */
 
-/* I2, I6. If a taker sleeps and nothing is left for it, posters are told so before the last look at what they
- * have posted: either that look sees it, or they see that a taker has to be woken. */
+/* Restores I2 and I6: wakes a taker as the searcher, if a task can be taken and neither a searcher nor a
+ * spinning taker is about to search. If a taker sleeps and the container is empty, it first tells submitters
+ * to have a taker woken, and only then checks the inbox for the last time: either that check finds a task, or
+ * its submitter sees that it must have a taker woken. */
 static void call_searcher(struct hora__work_source *source, struct hora__wakes *wakes)
 {
     hora_queue *queue = &source->queue;
     const struct hora__work_kind *kind = source->kind;
     assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due == NULL);
-    struct hora__waiter *taker = NULL; /* the one that has slept least is the quickest to be there */
+    struct hora__waiter *taker = NULL;
     if (source->searcher == NULL && !source->spins)
-        taker = hora__waiters_last(&queue->takers);
+        taker = hora__waiters_last(&queue->takers); /* the last to fall asleep is the fastest to run */
     if (taker != NULL && kind->claims)
-        hora__backlog_recall(queue);
+        hora__backlog_recall(queue); /* until then `size` includes tasks that have been claimed */
     if (taker != NULL && queue->size == 0 && kind->expect != NULL)
         (void)kind->expect(queue, HORA_FOREVER);
     if (taker != NULL && (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS)))
         return;
     if (kind->expect != NULL)
-        (void)kind->expect(queue, INT64_MIN);
+        (void)kind->expect(queue, INT64_MIN); /* a thread is about to search, or no taker waits */
     if (taker == NULL)
         return;
     source->searcher = taker;
     hora__waiter_nudge(taker, wakes);
 }
 
-/* The descriptor shows every task, always: so posters have to tell of each. */
+/* Updates the queue's descriptor. It must become readable for each task, so submitters must report every one:
+ * `expect` tells them that no taker searches of its own accord. Not inlined, because few queues have a
+ * descriptor. */
 __attribute__((noinline)) static void show_ready(hora_queue *queue, const struct hora__work_kind *kind)
 {
     assert(queue->ready.kind != HORA__READY_NONE);
@@ -58,6 +63,8 @@ __attribute__((noinline)) static void show_ready(hora_queue *queue, const struct
     hora__queue_show_ready(queue);
 }
 
+/* Settles a source after any change, as hora__queue_serve does for public queues: admits putters that wait
+ * for room, ensures that a taker wakes up for the next task, and updates the descriptor. */
 void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
@@ -72,6 +79,7 @@ void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes)
         show_ready(queue, source->kind);
 }
 
+/* The queue was closed, and all takers have been resolved. None of them may stay searcher or standby. */
 void hora__work_close(hora_queue *queue)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
@@ -87,7 +95,7 @@ void hora__work_look(hora_queue *queue)
     wakes.count = 0;
     hora__mutex_lock(&queue->object.lock);
     if (queue->kind->next_due != NULL)
-        hora__queue_collect(queue); /* other sources do so while they settle, if they have to */
+        hora__queue_collect(queue); /* a source without due times does so in call_searcher, if needed */
     hora__work_serve(queue, &wakes);
     hora__mutex_unlock(&queue->object.lock);
     if (wakes.count > 0)
@@ -113,6 +121,7 @@ void *hora__work_pop(hora_queue *queue, struct hora__taken *ret_taken, struct ho
     return queue->kind->pop(queue, wakes);
 }
 
+/* As take_first. `find` removes the element because the first one may not be ready for `pop` yet. */
 void *hora__work_remove_first(hora_queue *queue, struct hora__taken *ret_taken)
 {
     (void)ret_taken;
@@ -121,9 +130,10 @@ void *hora__work_remove_first(hora_queue *queue, struct hora__taken *ret_taken)
     return item != NULL && queue->kind->find(queue, item, true) ? item : NULL;
 }
 
-/* So many elements of a source that does not know its order are shown. */
+/* How many elements are visited of a source that does not know its order. */
 enum { FEW = 20 };
 
+/* As `visit`, for a source whose container can only copy elements. It visits those that users can see. */
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->kind->copy != NULL);
@@ -138,6 +148,7 @@ void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg)
 
 /* ---- the adapter: any queue that waits like a public one ---- */
 
+/* Lets `each` of a container, which knows no detached tasks, call a hora__visit_fn. */
 struct visiting {
     hora__visit_fn visit;
     void *arg;
@@ -149,6 +160,7 @@ static bool visit_one(void *item, void *arg)
     return visiting->visit(item, NULL, visiting->arg);
 }
 
+/* The `visit` of the adapter. */
 static void visit_container(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     assert(queue->behaviour == NULL);
@@ -159,6 +171,8 @@ static void visit_container(hora_queue *queue, hora__visit_fn visit, void *arg)
         hora__work_visit_few(queue, visit, arg);
 }
 
+/* The operations of a queue that waits as a public one. It has no `behaviour`, so hora__work_kind_of finds it
+ * by that. */
 static const struct hora__work_kind adapter = {
     .offer = hora__work_put,
     .take = hora__work_pop,
@@ -198,11 +212,11 @@ bool hora__work_remove_cancelled(hora_queue *queue, const void *item, struct hor
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
     if (!HORA__FAULT(CANCEL_FORGETS_INBOX))
-        hora__queue_collect(queue); /* it may have been posted only */
+        hora__queue_collect(queue); /* it may still be in the inbox */
     bool found = queue->kind->find(queue, item, true);
     if (found) {
-        hora__counter_add_alone(&books->cancelled,
-                                1); /* first: a thread that sees all finished finds it counted */
+        /* `cancelled` first: a thread that observes the finished task also sees it counted as cancelled. */
+        hora__counter_add_alone(&books->cancelled, 1);
         hora__counter_add_alone_publish(&books->finished, 1);
         hora__queue_serve_change(queue, &wakes);
     }
@@ -260,9 +274,10 @@ void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__bo
         hora__counter_add_alone_publish(&books->withdrawn, 1);
     if (what == HORA__FINISHED || what == HORA__WITHDRAWN)
         hora__counter_add_alone_publish(&books->finished, 1);
-    bool has_branches =
-        queue->behaviour != NULL && queue->kind->next_due != NULL; /* they change under other locks */
+    /* A timer queue has many lanes, each with a lock under which a branch of the books changes. Passing
+     * through all of them is too expensive for each task, so only a watcher does it (HORA__NOTHING). */
+    bool has_branches = queue->behaviour != NULL && queue->kind->next_due != NULL;
     if (!has_branches || what == HORA__NOTHING)
-        hora__queue_collect(queue); /* through the lock of the inbox, too */
+        hora__queue_collect(queue); /* this passes through the locks of the inbox, too */
     hora__mutex_unlock(&queue->object.lock);
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work_source.h - where a pool takes its tasks from
  *
- * A pool takes tasks from a queue, and hora_pool_queue shows that queue to users. Four kinds of queue are a
- * pool's own: the backlog, with and without a bound (backlog.c), the admission queue (pool_admission.c) and
- * the timer queue of a scheduler (src/sched). Each of them is a struct hora__work_source, whose first member
- * is the queue. Their takers are not handed tasks: one of them at a time is told to look (work_source.c), and a
- * worker that is awake takes what there is without waking others (search.c). A queue that waits like a public
- * one, among them all that users hand to a pool, has no struct of its own: `adapter` in work_source.c lets
- * the pool use it.
+ * A pool takes its tasks from a queue, and hora_pool_queue gives users access to that queue. hora itself
+ * provides four kinds: the backlog, with and without a bound (backlog.c), the admission queue
+ * (pool_admission.c) and the timer queue of a scheduler (src/sched). Each of them is a struct
+ * hora__work_source, whose first member is the queue. A work source does not hand tasks to the threads that
+ * wait for them, the takers. It wakes one taker at a time, which then searches for a task (work_source.c),
+ * and a worker that is awake takes its next task without waking others (search.c). A queue that waits as the
+ * public ones do, which includes every queue that a user gives to a pool, has no struct hora__work_source.
+ * The pool uses it through `adapter` in work_source.c.
  *
- * Tasks             stand in a work source as futures, or as detached tasks, which have no future. Callers
- *                   that take without a cell to copy a detached task to must have the source shown first.
- * Books             count the tasks of a pool. They change under the locks of its queue, which each task
- *                   needs anyway. */
+ * Tasks             A work source holds futures, which are its elements, and detached tasks, which have no
+ *                   future. A taker provides a struct hora__taken, into which a detached task is copied. A
+ *                   caller that has none must first turn the detached tasks into futures (`show`).
+ * Books             The books count the tasks of a pool. They change under the locks of its queue, because
+ *                   queueing and taking a task need those locks anyway. */
 #ifndef HORA_EXEC_WORK_SOURCE_H
 #define HORA_EXEC_WORK_SOURCE_H
 
@@ -26,25 +28,29 @@
 
 /* ---- books ---- */
 
+/* The greatest number of branches. A scheduler has one per inbox lane, a backlog has one. */
 enum { HORA__BRANCHES_MOST = 16 };
 
-/* How many tasks a pool has accepted, and how many of them have ended. All of it only grows. */
+/* The number of tasks that a pool has accepted, and the number of those that have ended. No counter ever
+ * falls. */
 struct hora__books {
-    /* other than by a branch; this and the next three change under the queue's lock */
-    hora__counter accepted;
-    /* of these, tasks taken back as if they had never come; they count as finished, too */
-    hora__counter withdrawn;
-    hora__counter cancelled; /* of the finished tasks, those that were removed because of a cancel */
-    hora__counter finished;
-    int branch_count; /* this and the branches are immutable */
+    /* These four change under the queue's lock. */
+    hora__counter accepted;  /* accepted tasks, without those that a branch counts */
+    hora__counter withdrawn; /* of `accepted`: taken back by the submitter, as if never submitted */
+    hora__counter cancelled; /* of `finished`: removed from the queue because they were cancelled */
+    hora__counter finished;  /* ended tasks, the withdrawn ones included */
+    /* The parts that the inboxes count under their own locks; see struct hora__branch. Both fields are
+     * immutable once the pool is made. */
+    int branch_count;
     const struct hora__branch *branches[HORA__BRANCHES_MOST];
 };
 
-/* How many tasks were accepted; were cancelled; have ended. Counts of finished, cancelled and withdrawn tasks
- * are published when they change, and observed here. Each such task was accepted before, in the order of
- * happens-before: by the thread that has finished it, or by one that had a lock of the queue before. So a
- * thread that reads how many have ended before it reads how many were accepted never reads a smaller number
- * for the latter. */
+/* These three return how many tasks were accepted, were cancelled while queued, and have ended.
+ *
+ * The counts of finished, cancelled and withdrawn tasks are published when they change, and observed here.
+ * The acceptance of a task happens before its end: the same thread did both, or the lock of the queue or of
+ * an inbox orders the two. So a thread that reads the finished tasks first and the accepted tasks second
+ * never finds more finished tasks than accepted ones. */
 static inline int64_t hora__books_accepted(const struct hora__books *books)
 {
     int64_t sum = hora__counter_read(&books->accepted);
@@ -72,158 +78,171 @@ static inline int64_t hora__books_finished(const struct hora__books *books)
     return sum;
 }
 
+/* Returns whether every accepted task has ended. */
 static inline bool hora__books_are_even(const struct hora__books *books)
 {
-    /* Both only grow, and this is read first, with acquire. So each task that was accepted before one that
-     * counts as finished here counts as accepted below. If the two are even, then all tasks accepted by some
-     * moment had ended by it, and no task that the caller knows to be accepted is missing. With relaxed
-     * loads, or the other way round, a task that submits another one before it ends could count as finished,
-     * and the other not yet as accepted. */
+    /* Neither number falls, and `finished` is read first, with acquire. So every task that was accepted
+     * before the end of a task counted here is counted as accepted below. If both numbers are equal, there
+     * was a moment at which all accepted tasks had ended, and it is not earlier than any acceptance that the
+     * caller knows of. With relaxed loads, or in the other order, a task that submits a second one and then
+     * ends could be counted as finished while the second is not yet counted as accepted. */
     int64_t finished = hora__books_finished(books);
     return finished == hora__books_accepted(books);
 }
 
 /* ---- tasks ---- */
 
-/* A worker of a scheduler notes here which timer it has taken, from the moment in which the timer leaves the
- * queue until its function and all hooks around it have returned. The timer's memory may be gone by then:
- * only its address is used. */
+/* The timer that a worker of a scheduler runs. The worker sets it when it takes the timer from the queue, and
+ * clears it after the timer's function and the hooks around it have returned. A thread that stops a timer
+ * finds out here whether to wait. The function may free the timer's memory, so the worker uses only the
+ * timer's address. */
 struct hora__timer_run {
-    struct hora__list
-        link;          /* among those of the scheduler's workers; guarded by the queue's lock, as `timer` */
-    const void *timer; /* NULL: it runs none. Written by the worker alone */
-    int (*function)(void *arg); /* copies, since the timer may change or go; the worker's own */
+    struct hora__list link; /* among those of the scheduler's workers; guarded by the queue's lock */
+    const void *timer;      /* NULL: none. Only the worker writes it, with the queue's lock held */
+    /* Copies from the timer, which may be changed or freed before they are used. Only the worker uses
+     * them. */
+    int (*function)(void *arg);
     void *arg;
-    bool has_begun; /* for a planted fault alone: the function has been called */
+    bool has_begun; /* the function has been called; used only by a planted fault of the simulator */
 };
 
-/* A scheduler's worker begins the run of a series in the visit to the queue in which it takes the series'
- * entry, and puts the entry back in the visit in which it takes the next one. It notes here what happens
- * between the two visits. The worker alone uses the note; `take` of the timer queue changes it with the
- * queue's lock held. See sched/series.c. */
+/* A run of a series on the short way (sched/series.c). A scheduler's worker begins such a run in the visit to
+ * the queue in which it takes the entry, and puts the entry back in the visit in which it takes the next one.
+ * This struct carries the run from one visit to the other. Only the worker uses it; `take` of the timer queue
+ * changes it on the worker's behalf, with the queue's lock held. */
 struct hora__series_run {
     struct hora_pool *pool;    /* immutable */
-    hora__counter *completed;  /* the worker's count of runs that have ended; immutable */
-    struct hora_future *begun; /* taken, and its run has begun; NULL: none, or the run goes the general way */
+    hora__counter *completed;  /* the worker's count of ended runs; immutable */
+    struct hora_future *begun; /* the future taken, whose run has begun; NULL: none, or the general way */
     struct hora_future *ended; /* its run has succeeded, and the next visit puts it back; NULL: none */
-    /* of `begun`: start and planned time of the run before, if this one does not begin */
+    /* Start and planned time of the run before `begun`, restored if this run is not to begin after all. */
     hora_ns start_before;
     hora_ns planned_before;
 };
 
-/* Where a detached task is copied to when it is taken. */
+/* Receives what a taker takes from a work source besides a future. */
 struct hora__taken {
-    int64_t came; /* of its posting */
-    hora_task task;
-    /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
+    int64_t came;   /* of `task`: see struct hora__offer; from a timer queue, its due time */
+    hora_task task; /* the detached task */
+    /* Of a scheduler's worker: receives a timer, instead of `task`. NULL: the caller is no such worker. */
     struct hora__timer_run *run;
-    /* a scheduler's worker whose pool is not observed; NULL: another caller */
+    /* Of a scheduler's worker that may take the short way of a series. NULL: the caller may not. */
     struct hora__series_run *series;
-    hora_ns now; /* the clock as `take` has read it last; HORA_NEVER: it has not */
+    /* The time, if `take` has read the clock and found nothing; the taker then sleeps without reading it
+     * again. HORA_NEVER: unknown. */
+    hora_ns now;
 };
 
-/* Whether the run of a series has ended, and its entry is still to be put back. */
+/* Returns whether the run of a series has ended and its entry has not been put back yet. */
 static inline bool hora__taken_owes_return(const struct hora__taken *taken)
 {
     return taken->series != NULL && taken->series->ended != NULL;
 }
 
+/* Returns whether the last task taken was a timer that has not been cleared yet. */
 static inline bool hora__taken_has_timer(const struct hora__taken *taken)
 {
     return taken->run != NULL && taken->run->timer != NULL;
 }
 
-/* What is offered: an element, or a detached task. A detached task has no address by which it could be taken
- * back. Instead the source looks at a word of the owner while it lets the task in: an owner that changes the
- * word and then looks into the queue sees all detached tasks that will ever come. */
+/* A task that is offered to a work source: an element or a detached task.
+ *
+ * A submitter can withdraw an element, which has an address, but not a detached task. So the source itself
+ * checks a word of the owner under the lock under which it accepts a detached task. An owner that changes the
+ * word, and then passes through that lock, finds in the queue every detached task that was accepted. */
 struct hora__offer {
-    const hora_task *task; /* NULL: an element, */
-    void *item;            /* this one */
-    int64_t came;          /* of a task: whatever the owner wants to know with it; as a rule when it came */
-    const hora__atomic *control; /* of a task: let in only while this is below `closed` */
+    const hora_task *task; /* the detached task; NULL: the offer is `item` */
+    void *item;            /* the element; NULL: the offer is `task` */
+    int64_t came;          /* of `task`: when it was submitted, as a stamp of the observer; 0: no stamp */
+    const hora__atomic *control; /* of `task`: it is accepted only while this is below `closed` */
     int32_t closed;
-    struct hora__books *books; /* NULL: the offer is not counted, or by a branch */
+    struct hora__books *books; /* counts the acceptance; NULL: nothing does, or a branch */
 };
 
-/* Makes an element of a detached task, with the queue's lock held. 0 or an error. */
+/* Turns a detached task into an element. `make` is called with the queue's lock held, and returns 0 or an
+ * error. */
 struct hora__maker {
     int (*make)(void *context, const struct hora__taken *taken, void **ret_item);
     void *context;
 };
 
-/* What a worker keeps from one visit of the queue to the next. */
+/* What a worker keeps from one visit to the queue to the next. Only the worker uses it. */
 struct hora__hold {
     struct hora__segment *segment; /* from which it may take without the lock; NULL: none */
-    int finished;                  /* tasks that it has dealt with, and that are not in the books yet */
-    /* Set to 0 before the last of them is booked, if there is no other task to take; NULL: the worker books
-     * that one. */
+    int finished;                  /* tasks that it has finished, and that are not in the books yet */
+    /* The worker's activity. If there is no task left to take, it is set to 0, which is HORA__IDLE, before
+     * the last finished task is booked: once the books are even, no worker is active. NULL: the visit leaves
+     * the last task unbooked, and the worker does both itself. */
     hora__atomic *activity;
     hora_thread *thread; /* with `activity`: the worker's own record */
-    /* With `activity`: asked with the queue's lock held, after the worker has become idle; whether it may
-     * wait for the next task in the same visit, without a time limit. NULL: it never may. */
+    /* With `activity`: called with the queue's lock held, after the worker has become idle. Returns whether
+     * the worker may wait for the next task in the same visit, without a time limit. NULL: never. */
     bool (*may_wait)(struct hora__hold *hold);
-    /* Why such a wait has ended without a task: HORA_EINTERRUPTED, HORA_EAGAIN, HORA_ECLOSED. 0: it has
-     * not. */
+    /* Why such a wait ended without a task: HORA_EINTERRUPTED, HORA_EAGAIN or HORA_ECLOSED. 0: the worker did
+     * not wait, or got a task. */
     int outcome;
 };
 
-/* Visits an element, or a detached task, and then `item` is NULL. False: it has seen enough. */
+/* Visits an element, or a detached task; then `item` is NULL. Returns false to end the visit. */
 typedef bool (*hora__visit_fn)(void *item, const hora_task *task, void *arg);
 
 /* ---- kinds ---- */
 
-/* The operations of a work source. Those that take a lock themselves are marked; the others are called with
- * that of the queue. */
+/* The operations of a work source. The caller holds the queue's lock, except for `offer`. */
 struct hora__work_kind {
-    struct hora__queue_behaviour behaviour; /* of public calls. All NULL: those of the queue itself */
-    /* Takes locks. Accept an element or a detached task, and wake a worker if one has to look. HORA_EFULL,
-     * HORA_ENOMEM, HORA_ECLOSED. HORA_ENOTSUP: no detached tasks, or not any more. */
+    struct hora__queue_behaviour behaviour; /* what public calls of the queue use; the adapter's is empty */
+    /* Without the lock: accepts an element or a detached task, and wakes a taker if no other thread is going
+     * to find the task. Returns 0, HORA_EFULL, HORA_ENOMEM, HORA_ECLOSED, or HORA_ENOTSUP if the source does
+     * not accept this detached task, or none at all. */
     int (*offer)(hora_queue *queue, const struct hora__offer *offer);
-    /* As pop of the container; a detached task is copied to *ret_taken, and that address returned. */
+    /* Removes the first task that can be taken now, and returns it; NULL: there is none. A detached task is
+     * copied to *ret_taken, whose address is then returned. */
     void *(*take)(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes);
-    /* The same of the first task, whether it can be taken yet or not. */
+    /* As `take`, but also removes a task that cannot be taken yet. */
     void *(*take_first)(hora_queue *queue, struct hora__taken *ret_taken);
-    /* Sources with an inbox, else NULL: tell posters that no taker looks before this time by itself.
-     * HORA_FOREVER: none does; INT64_MIN: one is on its way, and need not be told. Whether something has come
-     * before that has to be looked at. */
+    /* For sources with an inbox, else NULL: announces to submitters when a taker will next search of its own
+     * accord. A submitter whose task is due before `until` must have a taker woken (hora__work_look).
+     * HORA_FOREVER: no taker will; INT64_MIN: one is about to search, and no submitter need do anything.
+     * Then moves what submitters inserted before they could see the announcement from the inbox into the
+     * container. Returns whether a taker has to search because of that. */
     bool (*expect)(hora_queue *queue, hora_ns until);
-    /* Sources with due times: when the task after the first can be taken, if that is known without effort;
-     * else HORA_FOREVER. NULL: it never is. */
+    /* For sources with due times: returns when the task after the first can be taken, if the source knows
+     * that without a search, else HORA_FOREVER. NULL: it never knows. */
     hora_ns (*second_due)(hora_queue *queue);
-    /* Visit elements and detached tasks in their order, as long as `visit` says so. A source that does not
-     * know its order shows the first few. */
+    /* Calls `visit` for elements and detached tasks in their order, until it returns false. A source that
+     * does not know the order visits the first few only. */
     void (*visit)(hora_queue *queue, hora__visit_fn visit, void *arg);
-    /* Make elements of all detached tasks; from then on none is let in. On error, that of `make`, some may be
-     * left. */
+    /* Turns all detached tasks into elements; from then on the source accepts no detached task. Returns 0 or
+     * the error of `make`; then some detached tasks may be left. NULL: the source has no detached tasks, or,
+     * like the timer queue, a function of its own for this. */
     int (*show)(hora_queue *queue, const struct hora__maker *maker);
     bool claims;     /* workers may take without the lock: see backlog.h */
-    bool is_ordered; /* visit visits all tasks, in their order. Of the adapter: see hora__work_is_ordered */
+    bool is_ordered; /* `visit` visits all tasks, in their order. For the adapter see hora__work_is_ordered */
 };
 
+/* The part that all work sources have in common. */
 struct hora__work_source {
-    hora_queue queue;                   /* first: hora_pool_queue shows it to users */
+    hora_queue queue;                   /* first: the two begin at the same address */
     const struct hora__work_kind *kind; /* immutable */
-    hora_ns spin; /* how long a taker looks again before it sleeps; 0: not at all. Immutable, as the next */
-    const struct hora__books *comes; /* with spin: by which it sees that a task has come */
+    hora_ns spin;                    /* how long a taker spins before it sleeps; 0: not at all; immutable */
+    const struct hora__books *comes; /* with `spin`: show a spinning taker that a task came; immutable */
 
-    /* guarded by the queue's lock */
-    struct hora__waiter
-        *searcher;      /* of the takers, the one that was told to look and has not yet; NULL: none */
-    bool spins;         /* a taker that is on no list goes on looking, and takes the lock in the end */
-    bool leader_is_lax; /* the leader was the standby, and sleeps on as such */
+    /* The queue's lock guards the rest. */
+    struct hora__waiter *searcher; /* the taker that was woken to search and has not begun to; NULL: none */
+    bool spins;                    /* a taker spins: it is on no list, and will take the lock and search */
+    bool leader_is_lax;            /* the leader was the standby, and still sleeps with the standby's slack */
 
-    /* Sources with due times: see standby.c. */
-    /* of the takers, the one that sleeps until the second task is due; NULL: none */
-    struct hora__waiter *standby;
-    hora_ns standby_until;
-    hora_ns standby_slack; /* how much longer it sleeps, where sleep is not exact anyway */
-    hora_ns leader_slack;  /* the same of the leader */
-    uint32_t taken;        /* tasks, since a taker last decided until when to sleep; it may wrap */
-    /* the leader wakes up when the clocks differ from these; NULL: never */
+    /* For sources with due times; see standby.c. */
+    struct hora__waiter *standby; /* the taker that sleeps until the second task is due; NULL: none */
+    hora_ns standby_until;        /* until when it sleeps, without the slack */
+    hora_ns standby_slack;        /* how much longer the standby may sleep, in ns */
+    hora_ns leader_slack;         /* how much longer the leader may sleep, in ns */
+    uint32_t taken;               /* tasks taken since a taker last decided how long to sleep; may wrap */
+    /* The leader also wakes up when the clocks' offsets differ from these. NULL: it does not watch them. */
     const struct hora__clock_offsets *watched;
 };
 
-/* NULL: the queue waits like a public one. */
+/* Returns the work source of a queue; NULL: the queue waits as a public one. */
 static inline struct hora__work_source *hora__work_source_of(hora_queue *queue)
 {
     return queue->behaviour == NULL ? NULL : HORA__LIST_ENTRY(queue, struct hora__work_source, queue);
@@ -231,83 +250,97 @@ static inline struct hora__work_source *hora__work_source_of(hora_queue *queue)
 
 /* ---- work_source.c ---- */
 
-/* How the pool uses a queue. */
+/* Returns the operations by which a pool uses a queue. */
 const struct hora__work_kind *hora__work_kind_of(const hora_queue *queue);
 
-/* Whether visit visits all tasks, in their order; else the first few, of which the first is the first one. */
+/* Returns whether hora__work_visit visits all tasks in their order. If not, it visits a few, of which the
+ * first is the first task of the queue. */
 bool hora__work_is_ordered(const hora_queue *queue);
 
-/* Initialise the common part of a source that is zero. HORA_ENOMEM, HORA_EAGAIN. */
+/* Initialises the common part of a source whose memory is zero. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__work_source_init(struct hora__work_source *source,
                                                                const struct hora__queue_kind *container,
                                                                const struct hora__work_kind *kind,
                                                                int capacity,
                                                                const hora_queue_options *options);
 
-/* For kinds: the parts of struct hora__work_kind that most of them share. put accepts elements alone. */
+/* Operations that several kinds share. The first three are the `behaviour`: hora__work_serve settles the
+ * source after a change, so that its invariants hold again; hora__work_close runs after the queue was closed;
+ * hora__work_take (search.c) takes for a user of the queue. hora__work_put is an `offer` that accepts elements
+ * only. hora__work_pop and hora__work_remove_first are `take` and `take_first` where no detached task is in
+ * the source. hora__work_visit_few is the `visit` of a source that does not know its order. */
 void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes);
 void hora__work_close(hora_queue *queue);
-int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item); /* in search.c */
+int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item);
 int hora__work_put(hora_queue *queue, const struct hora__offer *offer);
 void *hora__work_pop(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes);
 void *hora__work_remove_first(hora_queue *queue, struct hora__taken *ret_taken);
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg);
 
-/* Settle a work source, not an adapted queue: something has been posted that a sleeping worker has to look
- * at, or more tasks may begin. */
+/* Without the lock: settles a work source, which wakes a taker if one has to search. Called after a task was
+ * inserted that no awake thread is going to find, or when more tasks may begin. The queue must not be an
+ * adapted one. */
 void hora__work_look(hora_queue *queue);
 
-/* Remove an element, and book it as cancelled and finished. Whether it was there. */
+/* Removes an element, and books it as cancelled and finished. Returns whether it was in the queue. */
 bool hora__work_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
 
-/* Remove the first element, whether it can be taken yet or not; NULL: there is none. A detached task is
- * copied to *ret_taken, whose address is then returned. */
+/* Removes the first task, even if it cannot be taken yet, and returns it; NULL: the queue is empty. A
+ * detached task is copied to *ret_taken, whose address is then returned. */
 void *hora__work_pull_first(hora_queue *queue, struct hora__taken *ret_taken);
 
-/* See `show` of struct hora__work_kind. */
+/* Takes the lock and calls `show` of struct hora__work_kind, if the kind has it. Returns 0 or the error of
+ * `make`. */
 __attribute__((warn_unused_result)) int hora__work_show(hora_queue *queue, const struct hora__maker *maker);
 
-/* Visit the tasks with the queue's lock held. Returns how many there are. HORA_EDEADLK, HORA_EFORKED. */
+/* Visits the tasks, with the queue's lock held; see `visit` of struct hora__work_kind. Returns how many tasks
+ * there are, HORA_EDEADLK or HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__work_visit(hora_queue *queue, hora__visit_fn visit, void *arg);
 
+/* What to book: a task was accepted, was withdrawn by its submitter, or has ended; or nothing. */
 enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTHING };
 
-/* Book something. In any case what happens in the books after this is ordered after what the caller did
- * before. */
+/* Takes the queue's lock and books one event. Afterwards the calling thread is ordered against all threads
+ * that change the books: a change made under the queue's locks later than this call sees what the caller did
+ * before it. For HORA__NOTHING that order is the only purpose. */
 void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
 
 /* ---- taking: search.c. A detached task is copied to *ret_taken, whose address is then returned ---- */
 
-/* If there is a task, take it; NULL: there is none, and the caller has not waited, or in vain
- * (hold->outcome). Tasks that the caller has finished are booked now and then, but the last of them only with
- * success, or after the caller's activity has ended. */
+/* Takes the next task for a worker that has just run one, and returns it. NULL: there is none; the worker has
+ * not waited, or its wait ended without a task (hold->outcome).
+ *
+ * Finished tasks are booked when the worker needs the lock. It keeps the last one unbooked until it has the
+ * next task in hand, or until hold->activity says that it is idle. */
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                       struct hora__books *books);
 
-/* Book all tasks that the caller has finished, and let go what it holds. */
+/* Books all tasks that the worker has finished, and releases the segment that it holds. */
 void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);
 
-/* As hora_queue_poll_for. ret_taken NULL: there are no detached tasks. HORA_EAGAIN: the clocks have
- * parted. */
+/* Waits for a task as hora_queue_poll_for does. ret_taken may be NULL if there are no detached tasks. Also
+ * returns HORA_EAGAIN, if the calling thread led and the clocks' offsets have changed. */
 __attribute__((warn_unused_result)) int hora__work_await(hora_queue *queue, hora_ns timeout,
                                                          struct hora__taken *ret_taken, void **ret_item);
 
-/* As hora_queue_poll; NULL: no task can be taken. */
+/* Takes a task without waiting; NULL: none can be taken now, or the queue may not be used here. */
 void *hora__work_poll(hora_queue *queue, struct hora__taken *ret_taken);
 
 /* ---- standby.c: which taker sleeps until when, in a source with due times; with the lock held ---- */
 
-/* See that a taker wakes up for the first task, also if it comes in by way of the inbox. */
+/* Ensures that a taker wakes up for the first task, even if a submitter is just inserting that task into the
+ * inbox. */
 void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes);
 
-/* The caller's own waiter, which is on the takers' list, found no task that can be taken, and is about to
- * sleep: decide until when. */
+/* Decides until when the calling thread sleeps. Its waiter is on the takers' list, and it has just found that
+ * no task can be taken. */
 void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
-/* Until when it sleeps. */
+/* Returns the time until which that thread sleeps, on the queue's clock. */
 hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *self);
 
-/* A taker leaves the list, or is awake and decides anew: it sleeps for no task any more. */
+/* Takes the roles of leader and standby away from a taker that is awake, before it leaves the list or decides
+ * again. */
 void hora__work_resign(hora_queue *queue, const struct hora__waiter *waiter);
 
 #endif
