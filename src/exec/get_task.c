@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get_task.c - how a worker waits for work, and when it gives up
  *
- * Leaving           A worker leaves if there are more than max_threads. It also leaves if it has waited for
- *                   keep_alive in vain, and there are more than core_threads or core workers may time out.
- *                   The last worker never leaves while tasks are queued. A worker that leaves lowers the
- *                   count by compare-and-swap: if that fails, it decides anew.
- * Last worker       The last worker stays while a task is queued, so it waits without a time limit although
- *                   it is surplus. It notes that in `last_worker` before it looks at the queue, and a thread
- *                   that takes or removes a task reads `last_worker` afterwards: one of the two sees the
- *                   other.
- * Closed            A queue that the user has closed ends the pool: see end_with_queue. */
+ * Leaving           A worker ends if there are more than max_threads workers. It also ends if it has waited
+ *                   for keep_alive without getting a task, and there are more than core_threads workers or
+ *                   core workers may time out. The last worker never ends while tasks are queued. A worker
+ *                   that ends lowers the count by compare-and-swap: if that fails, it decides again.
+ * Last worker       The last worker stays while a task is queued that cannot be taken yet. So it waits
+ *                   without a time limit even if it is surplus. It stores its number in `last_worker` before
+ *                   it checks whether the queue is empty. A thread that takes or removes a task reads
+ *                   `last_worker` afterwards. So either the worker finds the queue empty, or that thread
+ *                   finds the number and interrupts the worker (hora__pool_relieve).
+ * Closed            If the user closes the queue, the pool ends: see end_with_queue. */
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "exec/pool.h"
 
-/* Reads it under the pool's lock, which guards it. */
+/* Reads keep_alive under the pool's lock, which guards it. */
 static hora_ns read_keep_alive(hora_pool *pool)
 {
     hora__mutex_lock(&pool->object.lock);
@@ -25,8 +26,9 @@ static hora_ns read_keep_alive(hora_pool *pool)
     return keep_alive;
 }
 
-/* The user has closed the queue, and no task can be taken: a worker that asked again would loop for ever. A
- * task that cannot be taken now, because it is not due, could never be taken. So the pool ends. */
+/* Ends the pool, because the user has closed its queue and no task can be taken any more. A worker that asked
+ * for a task again would loop for ever. A task that is not due yet can never be taken, so a pool that is shut
+ * down already is stopped. */
 static void end_with_queue(hora_pool *pool)
 {
     if (hora__state_of(hora__atomic_load(&pool->control)) < HORA__SHUTDOWN)
@@ -35,7 +37,8 @@ static void end_with_queue(hora_pool *pool)
         (void)hora_pool_shutdown_now(pool, NULL);
 }
 
-/* Waits for an entry; NULL: none has come, and the worker looks again whether it stays. */
+/* Waits for a task, for at most keep_alive if `timed`. NULL: there was none, and the worker decides again
+ * whether it stays; *ret_timed_out says whether the time was over. */
 static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed_out)
 {
     assert(worker->thread == hora__thread_existing() && worker->hold.segment == NULL);
@@ -43,10 +46,10 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     void *entry;
     int error =
         hora__work_await(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
-    /* An interrupt only tells the worker to look again, and its time begins anew. */
+    /* An interrupt only makes the worker decide again; then keep_alive starts again, too. */
     *ret_timed_out = error == HORA_ETIMEDOUT;
     if (error == HORA_EAGAIN && pool->kind != NULL)
-        pool->kind->look(pool);
+        pool->kind->look(pool); /* the clocks' offsets have changed */
     if (error == HORA_ECLOSED)
         end_with_queue(pool);
     if (error < 0)
@@ -56,8 +59,8 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     return entry;
 }
 
-/* The worker is surplus and the only one: returns whether it waits without a limit because tasks are
- * queued. */
+/* For a worker that is surplus and the only one: returns whether it waits without a time limit because tasks
+ * are queued. If so, `last_worker` is its number. */
 static bool begin_waiting_as_last(struct hora__worker *worker)
 {
     assert(worker->number > 0);
@@ -69,6 +72,7 @@ static bool begin_waiting_as_last(struct hora__worker *worker)
     return is_last;
 }
 
+/* If the queue has become empty, interrupts the last worker, which then decides again and may time out. */
 void hora__pool_relieve(hora_pool *pool)
 {
     assert(!hora__mutex_held(&pool->object.lock));
@@ -82,6 +86,8 @@ void hora__pool_relieve(hora_pool *pool)
     hora__mutex_unlock(&pool->object.lock);
 }
 
+/* As getTask of the JDK's ThreadPoolExecutor. The decision to end and the lowering of the count are one
+ * compare-and-swap of the control word, so two workers cannot both end as the one that is surplus. */
 void *hora__worker_get_task(struct hora__worker *worker)
 {
     assert(worker->thread == hora__thread_existing() && !hora__worker_is_active(worker));
@@ -103,7 +109,7 @@ void *hora__worker_get_task(struct hora__worker *worker)
         if ((count > bounds.max_threads || (timed && timed_out)) &&
             (count > 1 || hora__pool_queue_is_empty(pool))) {
             if (!hora__atomic_cas(&pool->control, control, control - 1))
-                continue;
+                continue; /* the state or the count has changed */
             worker->left_behind = count > bounds.max_threads ? -1 : count - 1;
             return NULL;
         }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - how workers, and users of a pool's own queue, take tasks from a work source
  *
- * How it works      A taker looks under the lock. If it finds nothing and there is time, it goes to the
- *                   takers' list and sleeps until it is told to look (work_source.c) or, in a source with due
- *                   times, until a task is due (standby.c). A worker that has run a task takes the next
- *                   without waiting, and what others offer to all without the lock (backlog.h).
- * Races             An interrupt, a time-out and a call to look may meet. All are decided under the lock: a
- *                   taker that leaves the list settles the source, so that a task it was called for finds
- *                   another taker. */
+ * How it works      A taker searches under the lock. If it finds no task and may wait, it goes to the takers'
+ *                   list and sleeps until it is woken to search (work_source.c) or, in a source with due
+ *                   times, until a task is due (standby.c). A worker that has just run a task takes the next
+ *                   one without going to the list. If another worker has offered tasks, it claims one without
+ *                   the lock (backlog.h).
+ * Races             A taker may be interrupted or time out at the moment at which it is woken to search. The
+ *                   lock decides between these: a taker that leaves the list without a task settles the
+ *                   source, so that the task for which it was woken finds another taker. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -22,11 +23,12 @@
 /* A thread that waits to take from a work source. */
 struct taker {
     struct hora__waiter waiter;
-    void *item;                /* the task that it found */
-    struct hora__taken *taken; /* where a detached task goes; NULL: there can be none */
+    void *item;                /* the task that it found; NULL: none yet */
+    struct hora__taken *taken; /* receives a detached task; NULL: there can be none */
 };
 
-/* Takes the next task that can be taken. HORA_EEMPTY, HORA_ECLOSED. */
+/* Takes the next task that can be taken, and settles the source. Returns 0, HORA_EEMPTY, or HORA_ECLOSED if
+ * the queue is closed and no task can be taken. */
 static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item,
                        struct hora__wakes *wakes)
 {
@@ -39,12 +41,14 @@ static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     source->taken++;
     if (!HORA__FAULT(SEARCH_TAKES_ALONE))
-        hora__work_serve(queue, wakes);
+        hora__work_serve(queue, wakes); /* if tasks are left, this wakes a searcher for them */
     *ret_item = item;
     return 0;
 }
 
-/* A taker is awake, and looks: the task that it finds, with its waiter off the list, or NULL. */
+/* One search by a taker that is awake and on the takers' list. Returns the task that it found, with its
+ * waiter off the list. NULL: it found none, is still on the list, and has decided how long to sleep if the
+ * source has due times. */
 static void *search(struct hora__work_source *source, struct taker *taker, struct hora__wakes *wakes)
 {
     hora_queue *queue = &source->queue;
@@ -52,11 +56,13 @@ static void *search(struct hora__work_source *source, struct taker *taker, struc
     struct hora__waiter *self = &taker->waiter;
     assert(hora__mutex_held(&queue->object.lock));
     if (source->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
-        source->searcher = NULL; /* before looking: a thread that puts something now must wake a taker */
+        source->searcher = NULL; /* before the search: a task queued from now on needs another searcher */
     if (kind->claims)
         hora__backlog_recall(queue);
     bool is_timed = queue->kind->next_due != NULL;
     bool is_empty = false;
+    /* Submitters must know that this taker is about to sleep before it looks into the inbox for the last
+     * time. If another searcher is on its way, that one does this. */
     if (queue->size == 0 && source->searcher == NULL && !is_timed && kind->expect != NULL)
         is_empty = !kind->expect(queue, HORA_FOREVER);
     void *item = NULL;
@@ -68,7 +74,7 @@ static void *search(struct hora__work_source *source, struct taker *taker, struc
         return NULL;
     }
     if (is_timed)
-        hora__work_resign(queue, self);
+        hora__work_resign(queue, self); /* I4 of serve.c: a leader is on the list */
     hora__list_remove(&self->link);
     if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
         hora__work_serve(queue, wakes);
@@ -77,7 +83,7 @@ static void *search(struct hora__work_source *source, struct taker *taker, struc
 
 /* ---- waiting ---- */
 
-/* A taker takes itself off the list. */
+/* Removes the calling taker from the list, together with any role it has. */
 static void withdraw(struct hora__work_source *source, struct hora__waiter *waiter)
 {
     hora_queue *queue = &source->queue;
@@ -89,9 +95,13 @@ static void withdraw(struct hora__work_source *source, struct hora__waiter *wait
     hora__list_remove(&waiter->link);
 }
 
+/* Beside error codes: the taker has found nothing, and goes on waiting. */
 enum { STAY_WAITING = 1 };
 
-/* A taker woke by itself, with the lock held: 0 if it has found a task, STAY_WAITING, or why it leaves. */
+/* Decides, with the lock held, what a taker does that has woken up and has not been resolved. Returns 0 with
+ * a task in taker->item; STAY_WAITING; or the reason why the taker has left the list: HORA_EINTERRUPTED,
+ * HORA_EAGAIN (the clocks' offsets have changed) or HORA_ETIMEDOUT. `time_is_over` says that its deadline has
+ * passed. */
 static int look_again_locked(struct hora__work_source *source, struct taker *taker, enum hora__wake wake,
                              bool time_is_over, struct hora__wakes *wakes)
 {
@@ -111,7 +121,8 @@ static int look_again_locked(struct hora__work_source *source, struct taker *tak
         return 0;
     if (!time_is_over)
         return STAY_WAITING;
-    /* It may have become leader or standby just now: the first task became due, or the clock was set back. */
+    /* The search may have made it leader or standby, if the clock was set back, or a task became due only
+     * now. Then another taker must take over that role. */
     bool leads = queue->leader == self || source->standby == self;
     withdraw(source, self);
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
@@ -119,7 +130,9 @@ static int look_again_locked(struct hora__work_source *source, struct taker *tak
     return HORA_ETIMEDOUT;
 }
 
-/* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
+/* Sleeps once, then searches. Called with the lock held. Returns STAY_WAITING with the lock held; any other
+ * result, as of look_again_locked, without it. 0 also means that the queue was closed while the taker slept;
+ * then the waiter has the result. */
 static int wait_once(struct hora__work_source *source, struct taker *taker, struct hora__wakes *wakes)
 {
     hora_queue *queue = &source->queue;
@@ -131,8 +144,8 @@ static int wait_once(struct hora__work_source *source, struct taker *taker, stru
     struct hora__clock_offsets seen = {0};
     if (watches)
         seen = *source->watched;
-    hora_ns now =
-        taker->taken != NULL ? taker->taken->now : HORA_NEVER; /* if the clock was read in this visit */
+    /* If this visit has read the clock, it need not be read again; by the next visit the time is stale. */
+    hora_ns now = taker->taken != NULL ? taker->taken->now : HORA_NEVER;
     if (taker->taken != NULL)
         taker->taken->now = HORA_NEVER;
     enum hora__wake wake =
@@ -148,7 +161,9 @@ static int wait_once(struct hora__work_source *source, struct taker *taker, stru
     return outcome;
 }
 
-/* Wait for a task; called with the lock, returns without it. The caller keeps the queue alive. */
+/* Waits for a task. Called with the lock held, returns without it: 0 with a task in *ret_item, HORA_ECLOSED,
+ * HORA_ETIMEDOUT, HORA_EINTERRUPTED with the flag cleared, or HORA_EAGAIN. The caller keeps the queue alive,
+ * and has just searched if the source has due times. */
 static int wait_to_take(struct hora__work_source *source, hora_thread *thread, hora_ns deadline,
                         struct hora__taken *taken, void **ret_item, struct hora__wakes *wakes)
 {
@@ -159,7 +174,7 @@ static int wait_to_take(struct hora__work_source *source, hora_thread *thread, h
     if (queue->kind->next_due == NULL) {
         self.item = search(source, &self, wakes);
     } else if (!HORA__FAULT(SERIES_RETURNS_UNSEEN)) {
-        hora__work_choose_sleep(queue, &self.waiter, wakes); /* it has just looked */
+        hora__work_choose_sleep(queue, &self.waiter, wakes); /* the caller has just searched */
     }
     int outcome = self.item == NULL ? STAY_WAITING : 0;
     if (outcome == 0)
@@ -175,9 +190,12 @@ static int wait_to_take(struct hora__work_source *source, hora_thread *thread, h
     return outcome;
 }
 
-/* There is nothing: go on looking for a while whether something comes, one thread at a time. As take_locked,
- * and with the lock, which is free meanwhile. Tasks are counted before the last look that finds nothing: so a
- * task that comes later is seen by the count. */
+/* Spins until a task is accepted, the calling thread is interrupted, or source->spin or the timeout has
+ * passed. Only one thread of a source spins at a time. Called with the lock held, and returns with it, but
+ * releases it while it spins; the result is that of take_locked.
+ *
+ * The number of accepted tasks is read before each search. A task that is accepted after a search that found
+ * nothing changes that number, and so ends the spinning. */
 static int spin_locked(struct hora__work_source *source, hora_thread *thread, hora_ns timeout,
                        struct hora__taken *taken, void **ret_item, struct hora__wakes *wakes)
 {
@@ -191,16 +209,17 @@ static int spin_locked(struct hora__work_source *source, hora_thread *thread, ho
         if (error != HORA_EEMPTY || !goes_on)
             return error;
         source->spins = true;
-        hora__work_serve(queue, wakes); /* posters need not wake anyone */
+        hora__work_serve(queue, wakes); /* tells submitters that they need not have a taker woken */
         hora__queue_exit(queue, wakes);
         while (goes_on && hora__books_accepted(source->comes) == before)
             goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
         hora__mutex_lock(&queue->object.lock);
-        source->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before looking, see work_source.c */
+        source->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before the search: see work_source.c */
     }
 }
 
-/* Whether a taker that goes to wait looks first, once it is on the list: then it need not before. */
+/* Returns whether wait_to_take will search once the taker is on the list. Then a search before that would be
+ * superfluous. */
 static bool looks_as_it_waits(const struct hora__work_source *source, hora_ns timeout)
 {
     assert(hora__mutex_held(&source->queue.object.lock));
@@ -221,12 +240,13 @@ int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
+    /* First a search, then spinning, then waiting on the list. */
     error =
         looks_as_it_waits(source, timeout) ? HORA_EEMPTY : take_locked(queue, ret_taken, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0 && source->spin > 0 && !source->spins)
         error = spin_locked(source, thread, timeout, ret_taken, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0) {
-        hora__object_visit(&queue->object); /* a user's thread may find that the queue is gone */
+        hora__object_visit(&queue->object); /* a user may wait here while the pool frees its queue */
         error = wait_to_take(source, thread, deadline, ret_taken, ret_item, &wakes);
         hora__object_leave(&queue->object);
         return error;
@@ -235,6 +255,8 @@ int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret
     return error == HORA_EEMPTY ? HORA_ETIMEDOUT : error;
 }
 
+/* The `take` of struct hora__queue_behaviour: a user takes from a pool's own queue, in which hora_pool_queue
+ * has turned all detached tasks into futures. */
 int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item)
 {
     return hora__work_await(queue, timeout, NULL, ret_item);
@@ -242,6 +264,7 @@ int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item)
 
 /* ---- without waiting ---- */
 
+/* With the lock held: books the tasks that the worker has finished, except the last `but` of them. */
 static void book_finished(struct hora__hold *hold, struct hora__books *books, int but)
 {
     assert(but >= 0 && hold->finished >= 0);
@@ -252,7 +275,8 @@ static void book_finished(struct hora__hold *hold, struct hora__books *books, in
     }
 }
 
-/* Take without the lock; NULL: nothing is offered any more. */
+/* Claims a task without the lock, from the segment that the worker holds. NULL: nothing is offered any
+ * more. */
 static inline void *claim(const struct hora__hold *hold, struct hora__taken *ret_taken)
 {
     assert(hold->segment != NULL);
@@ -260,13 +284,14 @@ static inline void *claim(const struct hora__hold *hold, struct hora__taken *ret
     return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_taken);
 }
 
-/* The worker holds a segment that others were offered, and need not disturb them. Called with the lock, and
- * returns with it unless there was something to claim. */
+/* Claims a task from the segment that another worker has offered, which this worker has just begun to hold.
+ * So it does not end the offer for the others. Called with the lock held. Returns a task without the lock; or
+ * NULL, with the lock held, if none was left. */
 static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                                struct hora__books *books)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
+    book_finished(hold, books, 1); /* an active worker keeps one task unbooked: the books are not even */
     hora__mutex_unlock(&queue->object.lock);
     void *item = claim(hold, ret_taken);
     if (item == NULL)
@@ -274,8 +299,8 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
     return item;
 }
 
-/* Takes the next task under the lock, and books those that the worker has finished; NULL: there is none, and
- * nothing is booked. */
+/* With the lock held: takes the next task, books those that the worker has finished, and offers the rest of
+ * the segment to all workers. NULL: there is none, and nothing was booked. */
 static void *next_locked(hora_queue *queue, bool claims, struct hora__hold *hold,
                          struct hora__taken *ret_taken, struct hora__books *books, struct hora__wakes *wakes)
 {
@@ -291,8 +316,9 @@ static void *next_locked(hora_queue *queue, bool claims, struct hora__hold *hold
     return item;
 }
 
-/* Waits for a task in the visit that has found none; called with the lock, returns without it. The pool keeps
- * its queue as long as it has workers. */
+/* Waits for a task in the visit that has found none, first by spinning if the source spins. Called with the
+ * lock held, returns without it. The pool keeps its queue as long as it has workers. NULL: the wait ended
+ * without a task; hold->outcome says why. */
 static void *wait_for_next(struct hora__work_source *source, struct hora__hold *hold,
                            struct hora__taken *taken, struct hora__wakes *wakes)
 {
@@ -309,6 +335,8 @@ static void *wait_for_next(struct hora__work_source *source, struct hora__hold *
     return error == 0 ? item : NULL;
 }
 
+/* The steps, from the cheapest on: claim without the lock; join the offer of another worker; take under the
+ * lock; become idle and wait in the same visit. */
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                       struct hora__books *books)
 {
@@ -328,13 +356,13 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
             return item;
     }
     item = next_locked(queue, claims, hold, ret_taken, books, &wakes);
-    /* A worker that has yet to put a series back does so first. It need not settle the queue for that: it
-     * looks again before it sleeps, or leaves because there are too many workers, and then idle ones were
-     * told to look. */
+    /* A worker that still has to put a series back returns and does that first. It need not settle the queue
+     * now: it searches again before it sleeps, or it ends because there are too many workers, and then the
+     * idle ones have been interrupted and search. */
     bool owes_return = ret_taken->series != NULL && ret_taken->series->ended != NULL;
     if (item == NULL && !owes_return && hold->activity != NULL) {
         if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
-            hora__atomic_store(hold->activity, 0); /* it has nothing to do, and shows that before it books */
+            hora__atomic_store(hold->activity, 0); /* first: when the books are even, no worker is active */
         book_finished(hold, books, 0);
     }
     bool may_wait = item == NULL && !owes_return && hold->may_wait != NULL && source != NULL;
@@ -361,7 +389,8 @@ void *hora__work_poll(hora_queue *queue, struct hora__taken *ret_taken)
     if (hora__queue_check(queue) < 0)
         return NULL;
     void *item = NULL;
-    hora__mutex_lock(&queue->object.lock); /* a source with an inbox looks there when it has to */
+    hora__mutex_lock(
+        &queue->object.lock); /* without collecting: a source with an inbox does that if needed */
     if (take_locked(queue, ret_taken, &item, &wakes) < 0)
         item = NULL;
     hora__queue_exit(queue, &wakes);

@@ -4,31 +4,29 @@
  * What it is for    A scheduler's workers. A worker that is awake takes all elements that are due, one after
  *                   the other. Waking another worker for each element, or handing the element to a worker
  *                   that has yet to wake up, would cost more than running the element.
- * How it works      At most two of the sleeping takers wake up at a time that the queue gives them: the
- *                   leader when the first element is due, the standby when the second one is. When the leader
- *                   takes the first element and is busy with it, the standby already sleeps until the next
- *                   one is due, so the leader need not wake a thread: it makes the sleeping standby the new
- *                   leader. Only if the standby would sleep too long does the queue tell a taker to look: the
- *                   standby or another one. That taker is the searcher (work_source.c), and there is at most
- *                   one. A taker that looks and finds nothing becomes leader or standby, if there is none or
- *                   if the present one would wake up too late; that costs nothing, since the taker is awake.
- *                   A taker that sleeps for an element which has gone meanwhile looks once for nothing, and
- *                   decides anew.
- * Slack             With short tasks the leader is back before the standby wakes up, and the standby has
- *                   woken up for nothing. So the standby sleeps longer each time that it was not needed, up
- *                   to a bound, and less each time that it was needed. Where elements are due so close
- *                   together that many are due at the end of each sleep, the leader also sleeps a little
- *                   longer, and then takes more of them at once: without that a scheduler with 500,000
- *                   elements a second mostly goes to sleep. As with the kernel's timer slack, this delays
- *                   only wake-ups that no call promises to be exact. On a virtual clock, and in the
- *                   simulator, both slacks are always 0.
- * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait
+ * How it works      At most two of the sleeping takers wake up at a given time: the leader when the first
+ *                   element is due, the standby when the second one is. While the leader runs the first
+ *                   element, the standby already sleeps until the next one is due. So the leader need not
+ *                   wake a thread: it makes the sleeping standby the new leader. Only if the standby would
+ *                   sleep too long does the queue wake a taker to search: the standby or another one. That
+ *                   taker is the searcher (work_source.c), and there is at most one. A taker that searches
+ *                   and finds nothing becomes leader or standby if there is none, or if the present one would
+ *                   wake up too late. That costs nothing, because the taker is awake. A taker whose element
+ *                   was removed while it slept wakes up once without need, and then decides again.
+ * Slack             With short tasks the leader is back before the standby wakes up, and the standby wakes up
+ *                   without need. So the standby sleeps longer each time it was not needed, up to a bound,
+ *                   and less each time it was. Where many elements are due at the end of each sleep, the
+ *                   leader also sleeps a little longer, and then takes more of them at once. Without that, a
+ *                   scheduler with 500,000 elements per second would spend most of its time falling asleep.
+ *                   As with the kernel's timer slack, this delays only wake-ups that no call promises to be
+ *                   exact. On a virtual clock, and in the simulator, both slacks are always 0.
+ * Invariants        When the lock is free, if there is an element with a due time and a taker that would wait
  *                   that long:
  *                   I1 there is a searcher, or a leader that does not sleep beyond the due time of the first
  *                      element.
  *                   I2 leader and standby are two takers on the list; without a leader there is no standby.
- *                   I3 a leader that has to watch the clock knows that: the standby, which does not watch it,
- *                      is not made leader then. */
+ *                   I3 if the clocks are watched, the leader watches them. The standby does not, and so it is
+ *                      not made leader then. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -37,29 +35,32 @@
 #include "exec/work_source.h"
 #include "sys/clock.h"
 
-/* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each
- * sleep of a thread. */
+/* How much longer than planned a standby may sleep, in ns, if its slack is not 0. The least is the kernel's
+ * own slack for each sleep of a thread. */
 enum { LEAST_SLACK = 50000, MOST_SLACK = 16 * LEAST_SLACK };
 
-/* How much longer than told a leader may sleep, in ns, if at least MANY elements were taken since a taker
+/* How much longer than planned a leader may sleep, in ns, if at least MANY elements were taken since a taker
  * last went to sleep. */
 enum { LEADER_SLACK = 25000, MANY = 16 };
 
-/* When the first element is due; HORA_FOREVER: there is none to wake up for. */
+/* Returns when the first element is due, and its number in *ret_element; HORA_FOREVER: there is none to wake
+ * up for. */
 static hora_ns first_due(hora_queue *queue, uint64_t *ret_element)
 {
     *ret_element = 0;
     return queue->size > 0 ? queue->kind->next_due(queue, ret_element) : HORA_FOREVER;
 }
 
-/* If the first element has gone and a later one follows, the leader finds out when it wakes. */
+/* Returns whether the leader wakes up in time for the first element. A leader that sleeps for an element
+ * which is not the first any more, but was due earlier, is in time, too: it wakes up and decides again. */
 static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
 {
     return queue->leader != NULL && (queue->leader_until <= due || queue->leader_element == element);
 }
 
-/* A standby wakes up. It was needed if it has become the leader: then the thread that led before is still
- * busy with the element that it took. A pool with short tasks hardly needs a standby. */
+/* Adapts the standby's slack when a taker wakes up. If the standby was made leader in its sleep, it was
+ * needed: the former leader is still busy with the element that it took. If it still is the standby, it was
+ * not needed, which is the rule in a pool with short tasks. */
 static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *waiter)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -82,6 +83,7 @@ void hora__work_resign(hora_queue *queue, const struct hora__waiter *waiter)
     if (queue->leader != waiter)
         return;
     bool watches = source->watched != NULL && !HORA__FAULT(STANDBY_WATCHES_NOTHING);
+    /* The standby, if there is one, leads from now on, and sleeps on until standby_until plus its slack. */
     queue->leader = watches ? NULL : source->standby; /* I3 */
     queue->leader_until = source->standby_until;
     queue->leader_element = 0;
@@ -100,8 +102,8 @@ hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *se
     return lax < self->deadline ? lax : self->deadline;
 }
 
-/* Of the takers that do not give up before the time, the one that has slept least, because it is the quickest
- * to run; NULL: there is none. */
+/* Of the takers that do not time out before `due`, returns the last one to fall asleep, because it is the
+ * fastest to run; NULL: there is none. */
 static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns due)
 {
     assert(due != HORA_FOREVER);
@@ -113,7 +115,7 @@ static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns 
     return NULL;
 }
 
-/* Sees to I1: tells a taker to look if no leader wakes up in time for the first element. */
+/* Restores I1: wakes a taker as the searcher, if no leader wakes up in time for the first element. */
 static void cover(hora_queue *queue, struct hora__wakes *wakes)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
@@ -134,8 +136,8 @@ static void cover(hora_queue *queue, struct hora__wakes *wakes)
     hora__waiter_nudge(taker, wakes);
 }
 
-/* Tells posters until when no taker looks by itself, and then looks for the last time at the tasks that they
- * have posted. Returns whether there is a task that a taker has to look at. */
+/* Tells submitters until when no taker searches of its own accord, and then checks the inbox for the last
+ * time. Returns whether it found a task for which a taker has to search. */
 static bool finds_more(hora_queue *queue)
 {
     const struct hora__work_source *source = hora__work_source_of(queue);
@@ -144,9 +146,9 @@ static bool finds_more(hora_queue *queue)
         return false;
     hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
     if (source->searcher != NULL || hora__list_is_empty(&queue->takers))
-        until = INT64_MIN; /* the searcher, or a worker that comes back, looks */
+        until = INT64_MIN; /* the searcher, or a worker that comes for its next task, will search */
     if (queue->ready.kind != HORA__READY_NONE)
-        until = HORA_FOREVER; /* the descriptor shows every task, so posters tell of each */
+        until = HORA_FOREVER; /* the descriptor shows every task, so submitters report each one */
     return kind->expect(queue, until);
 }
 
@@ -158,7 +160,7 @@ void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes)
     while (finds_more(queue));
 }
 
-/* The caller leads from now on. The previous leader, if there is one, sleeps on and becomes the standby. */
+/* Makes the calling taker the leader. The previous leader, if there is one, sleeps on as the standby. */
 static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint64_t element)
 {
     assert(due != HORA_FOREVER && queue->leader != self);
@@ -173,6 +175,8 @@ static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint
     source->leader_is_lax = false;
 }
 
+/* Makes the calling taker the standby, if there is none or the present one would wake up later than the
+ * second element is due. While the clocks are watched there is no standby (I3). */
 static void stand_by(hora_queue *queue, struct hora__waiter *self)
 {
     assert(queue->leader != NULL && queue->leader != self); /* I2 */
@@ -193,9 +197,11 @@ void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struc
     assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due != NULL);
     struct hora__work_source *source = hora__work_source_of(queue);
     bool may_be_late = !HORA__SLEEP_IS_EXACT && queue->object.clock->source == NULL;
-    /* One sleep costs as much as dozens of short tasks. */
+    /* If many elements were taken since the last sleep, sleep a little longer to take even more at once: one
+     * sleep costs as much as dozens of short tasks. */
     source->leader_slack = may_be_late && source->taken >= MANY ? LEADER_SLACK : 0;
     source->taken = 0;
+    /* Decide again for as long as the inbox holds elements that the decision has not taken into account. */
     do {
         uint64_t element;
         hora__work_resign(queue, self);
@@ -204,6 +210,6 @@ void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struc
             stand_by(queue, self);
         else if (due != HORA_FOREVER && self->deadline >= due)
             lead(queue, self, due, element);
-        cover(queue, wakes); /* if another taker has to lead */
+        cover(queue, wakes); /* if this taker times out too early to lead, another one has to */
     } while (finds_more(queue));
 }
