@@ -3,22 +3,21 @@
  *
  * Life              added (count raised, on the list) -> thread started -> loop: get task, run it -> count
  *                   lowered -> off the list -> perhaps replaced -> on the ended list -> joined by the next
- *                   that ends, or by hora_pool_free.
- * Activity          IDLE       waits for work, or looks whether it is to wait
+ *                   worker that ends, or by hora_pool_free.
+ * Activity          IDLE       waits for a task, or decides whether to wait
  *                   ACTIVE     runs a task, hooks included, or takes the next one without waiting
  *                   DISTURBED  is being interrupted because it was IDLE
- *                   Interrupts that only mean "look again" must not reach a task. The thread that sends one
- *                   holds the pool's lock and turns IDLE to DISTURBED and back; a worker that finds itself
- *                   DISTURBED when it wants to become ACTIVE waits for the lock. Then it clears its interrupt
- *                   flag, so nothing left over from before reaches the task.
- * Books             Tasks that a worker has run are booked as finished when it comes to the lock of the queue
- *                   for the next one, which is not for each; the last one only with the next in hand. If
- *                   there is none, the worker first becomes IDLE: when the books say that nothing is left to
- *                   do, no worker is active. A plain worker does both in the visit in which it finds nothing
- *                   (hold.activity).
- * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
- *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
- *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread.
+ *                   An interrupt that only means "decide again" must not reach a task. The thread that sends
+ *                   it holds the pool's lock, and changes IDLE to DISTURBED and back. A worker that wants to
+ *                   become ACTIVE and finds itself DISTURBED waits for that lock. Then it clears its
+ *                   interrupt flag, so that no interrupt from before reaches the task.
+ * Books             A worker books the tasks that it has run when it needs the queue's lock for the next one,
+ *                   which is not each time. It books the last one only with the next task in hand. If there
+ *                   is none, it first becomes IDLE: when the books are even, no worker is active. A simple
+ *                   worker does both in the visit in which it finds nothing (hold.activity).
+ * Invariants        I1 the count in the control word is the number of workers that may still take tasks.
+ *                   I2 every worker that is added is finally removed from the list, and joined exactly once.
+ *                   I3 an accepted task ends in exactly one way, even if it ends its thread.
  *                   I4 written_off is the number of workers on the list whose run is WRITTEN_OFF. */
 #include <hora/virtual_clock.h>
 
@@ -50,6 +49,7 @@ bool hora__worker_is_active(const struct hora__worker *worker)
 bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker)
 {
     assert(hora__mutex_held(&worker->pool->object.lock));
+    /* While it is DISTURBED the worker cannot begin a task, so the interrupt does not reach one. */
     if (worker->thread == NULL || !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__DISTURBED))
         return false;
     (void)hora_thread_interrupt(worker->thread);
@@ -77,19 +77,21 @@ void hora__workers_interrupt_all_locked(hora_pool *pool)
     }
 }
 
+/* Makes the calling worker ACTIVE before it runs a task, and sets its interrupt flag as the task must find
+ * it: clear, or set if the pool was stopped. */
 static void become_active(struct hora__worker *worker)
 {
     assert(worker->thread == hora__thread_existing());
-    bool active =
-        hora__atomic_load(&worker->activity) == HORA__ACTIVE; /* from the start, with a first task */
+    /* It already is if it starts with a first task, or took this one right after another. */
+    bool active = hora__atomic_load(&worker->activity) == HORA__ACTIVE;
     while (!active && !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__ACTIVE)) {
-        hora__mutex_lock(&worker->pool->object.lock); /* a thread that disturbs has it */
+        hora__mutex_lock(&worker->pool->object.lock); /* the thread that disturbs this one holds it */
         hora__mutex_unlock(&worker->pool->object.lock);
     }
     if (HORA__FAULT(POOL_INTERRUPT_LEAKS))
         return;
-    /* From STOP on the task is to find its flag set; before, to find it clear. The state may change in
-     * between. */
+    /* The state is checked again after the flag was cleared: otherwise the interrupt of a
+     * hora_pool_shutdown_now in between would be lost. */
     bool stopping = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
     if (!stopping) {
         if (hora__atomic_load(&worker->thread->interrupted) != 0)
@@ -103,11 +105,11 @@ static void become_active(struct hora__worker *worker)
 /* ---- a worker that is stuck ----
  *
  * hora cannot end a thread. So a worker that is written off stays on the list, with the task that it runs,
- * and only the count forgets it: then the pool may start another one. When its task returns after all, it
- * ends instead of taking the next. `run` is the number of a run in which the worker can be written off. The
- * thread that writes it off turns it to WRITTEN_OFF, and the worker turns it to something else when the run
- * has ended: exactly one of them succeeds. A pool does not terminate before the workers that are written off
- * have ended; that, the count and `written_off` change together under the pool's lock: see begin_tidying in
+ * but is subtracted from the count, so that the pool may start another one. If its task returns after all, it
+ * ends instead of taking the next. worker->run is the number of a run in which the worker can be written off.
+ * The thread that writes it off changes the number to WRITTEN_OFF, and the worker changes it when the run has
+ * ended: exactly one of the two succeeds. A pool does not terminate before the workers that are written off
+ * have ended. So the count and `written_off` change together, under the pool's lock: see begin_tidying in
  * pool.c. */
 
 enum { WRITTEN_OFF = -1 };
@@ -117,6 +119,7 @@ bool hora__worker_is_written_off(const struct hora__worker *worker)
     return hora__atomic_load(&worker->run) == WRITTEN_OFF;
 }
 
+/* A worker that has been written off stays so, whatever it runs next. */
 void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run)
 {
     assert(run >= 0);
@@ -124,9 +127,10 @@ void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run)
     if (HORA__FAULT(WRITE_OFF_IS_REVOKED))
         hora__atomic_store(&worker->run, run);
     else if (before != WRITTEN_OFF)
-        (void)hora__atomic_cas(&worker->run, before, run); /* if that fails it has just been written off */
+        (void)hora__atomic_cas(&worker->run, before, run); /* fails if it has just been written off */
 }
 
+/* Returns the worker of this number; NULL: not found. */
 static struct hora__worker *find_locked(hora_pool *pool, int number)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -138,6 +142,7 @@ static struct hora__worker *find_locked(hora_pool *pool, int number)
     return NULL;
 }
 
+/* The watchdog calls this for a run that is stuck. The compare-and-swap fails if the run has ended since. */
 bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
 {
     assert(run > 0);
@@ -151,10 +156,9 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
     }
     hora__mutex_unlock(&pool->object.lock);
     if (is_off)
-        (void)hora__worker_add(pool, NULL,
-                               false); /* if it fails, that is noted, and the next submitter tries again */
+        (void)hora__worker_add(pool, NULL, false); /* a failure is noted; the next submitter tries again */
     if (is_off && pool->admission != NULL)
-        hora__work_look(pool->queue); /* its task no longer takes the place of others */
+        hora__work_look(pool->queue); /* admission may begin one more task, on the new thread */
     return is_off;
 }
 
@@ -164,11 +168,13 @@ void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
 {
     assert((int)ending >= 0 && ending < HORA__ENDINGS);
     hora__counter_add_alone(&worker->completed, 1);
-    hora__counter_add_alone_publish(&worker->endings[ending], 1); /* who sees it sees that it was accepted */
-    worker->hold.finished++; /* what follows may be code of the user, which may end the thread */
+    /* Published, so that a thread that sees the end also sees the task counted as accepted. */
+    hora__counter_add_alone_publish(&worker->endings[ending], 1);
+    worker->hold.finished++; /* now: the caller may run code of the user next, which may end the thread */
 }
 
-/* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. */
+/* Counts a task that the worker has finished, and drops the reference of its entry. The future is done, or
+ * has been dequeued. */
 static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
 {
     assert(future != NULL);
@@ -176,7 +182,8 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
     (void)hora_future_unref(future);
 }
 
-/* In a pool with admission control the ticket of a task is given back, whether the task was run or not. */
+/* In a pool with admission control: gives back the ticket of a task, whether the task was run or not. If the
+ * queue was not settled, the worker owes that. */
 static void end_run(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->pool->admission != NULL);
@@ -184,7 +191,7 @@ static void end_run(struct hora__worker *worker, hora_future *future)
         worker->owes_look = true;
 }
 
-/* What has ended may let something begin that this worker does not take. */
+/* Settles the queue after a run has ended: its ticket may let a task begin that this worker does not take. */
 static void pay_look(struct hora__worker *worker)
 {
     assert(worker->owes_look);
@@ -193,6 +200,8 @@ static void pay_look(struct hora__worker *worker)
         hora__work_look(worker->pool->queue);
 }
 
+/* Settles the queue if that is owed, books all finished tasks, and releases the segment that the worker
+ * holds. */
 static void book_end(struct hora__worker *worker)
 {
     assert(worker->hold.finished >= 0);
@@ -202,8 +211,8 @@ static void book_end(struct hora__worker *worker)
         hora__pool_leave_queue(worker->pool, &worker->hold);
 }
 
-/* What the kind of the pool makes of it. Whether the future is to be queued again; else its entry has
- * ended. */
+/* Runs a future in the way of the pool's kind. Returns whether the future must be queued again; if not, its
+ * entry has been dequeued. */
 static bool run_by_kind(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->pool->kind != NULL && worker->current == future);
@@ -216,7 +225,7 @@ static bool run_by_kind(struct hora__worker *worker, hora_future *future)
     return goes_back;
 }
 
-/* What the hooks are told. */
+/* Fills in the information that is passed to the before and after hooks. */
 static hora_run_info run_info(hora_future *future)
 {
     return (hora_run_info){.struct_size = sizeof(hora_run_info),
@@ -225,6 +234,7 @@ static hora_run_info run_info(hora_future *future)
                            .task = &future->task};
 }
 
+/* Calls the after hook with the outcome of a run. */
 static void tell_after(hora_pool *pool, hora_future *future, int code)
 {
     assert(pool->after != NULL);
@@ -233,8 +243,8 @@ static void tell_after(hora_pool *pool, hora_future *future, int code)
     pool->after(pool, &run, pool->arg);
 }
 
-/* Whether the before hook let it run; if not, the worker is to end. And whether the future is to be queued
- * again. */
+/* Runs one task between the before and after hooks. Returns false if the before hook refused it; the worker
+ * then ends. Sets *ret_goes_back if the future must be queued again. */
 static bool run_with_hooks(struct hora__worker *worker, hora_future *future, bool *ret_goes_back)
 {
     assert(worker->current == future);
@@ -247,6 +257,7 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
         refused = pool->before(pool, &run, pool->arg);
     }
     if (refused != 0) {
+        /* The future fails with the hook's code, unless it was cancelled at the same time. */
         bool fails = hora__future_abort(future, refused);
         if (fails && pool->kind != NULL)
             pool->kind->abandoned(pool, future, refused);
@@ -256,7 +267,7 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     if (pool->kind != NULL) {
         *ret_goes_back = run_by_kind(worker, future);
     } else {
-        worker->has_left = true;
+        worker->has_left = true; /* hora__future_run itself dequeues the entry */
         (void)hora__future_run(future, worker->thread, &pool->owner);
     }
     if (pool->after != NULL)
@@ -264,8 +275,8 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
-/* The run of a task has ended, and the task is to be queued again; else its entry ends here. has_just_ended:
- * see struct hora__pool_kind. */
+/* Queues a future again after a run. If that is not possible, its entry ends here. For has_just_ended see
+ * put_back of struct hora__pool_kind. */
 static void put_back(struct hora__worker *worker, hora_future *future, bool has_just_ended)
 {
     hora_pool *pool = worker->pool;
@@ -279,7 +290,8 @@ static void put_back(struct hora__worker *worker, hora_future *future, bool has_
     close_entry(worker, future, hora__ending_of(future));
 }
 
-/* The visit to the queue that was to put a series back did not come, or could not do it. */
+/* Puts a series back that the next visit to the queue should have put back: the worker made no such visit, or
+ * the visit had to leave it to the general way. */
 static void return_series(struct hora__worker *worker)
 {
     hora_future *future = worker->series_run.ended;
@@ -288,14 +300,15 @@ static void return_series(struct hora__worker *worker)
         put_back(worker, future, true);
 }
 
+/* The worker is no longer ACTIVE when it reads these words. A thread that changes the state or the bounds
+ * afterwards interrupts the idle workers. So the worker either sees the change or is interrupted. */
 bool hora__worker_may_wait(struct hora__hold *hold)
 {
     const struct hora__worker *worker = HORA__LIST_ENTRY(hold, struct hora__worker, hold);
     const hora_pool *pool = worker->pool;
     if (hold->activity == NULL)
         return false;
-    assert(hora__atomic_load(&worker->activity) !=
-           HORA__ACTIVE); /* else a change of these words is not told to it */
+    assert(hora__atomic_load(&worker->activity) != HORA__ACTIVE); /* else it would not be interrupted */
     if (HORA__FAULT(WORKER_WAITS_UNASKED))
         return true;
     int32_t control = hora__atomic_load(&pool->control);
@@ -307,8 +320,9 @@ bool hora__worker_may_wait(struct hora__hold *hold)
            hora__atomic_load(&pool->shared_free_list.count) <= HORA__FREE_LIST_KEEPS;
 }
 
-/* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else
- * to do with the queue. If there is none, a worker that may stay waits for the next one, and is idle then. */
+/* Takes the next task right after a run: the worker stays active, and needs nothing else from the queue.
+ * NULL: there is none, or the worker must end. A simple worker that may stay has then waited in the queue and
+ * is idle. */
 static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -321,13 +335,14 @@ static void *take_next(struct hora__worker *worker)
         pool->kind->look(pool);
     if (next == NULL) {
         if (worker->hold.activity != NULL)
-            hora__pool_booked(pool);
+            hora__pool_booked(pool); /* the visit has booked the last finished task */
         return NULL;
     }
-    worker->owes_look = false; /* a worker that takes settles */
+    worker->owes_look = false; /* taking has settled the queue */
     if (hora__atomic_load(&pool->room_waiters) != 0)
         hora__pool_room(pool);
-    /* In a plain pool no worker lingers: all that is queued can be taken at once. */
+    /* Only where a queued task may have to wait is there a last worker that waits for it alone. In a plain
+     * pool every queued task can be taken at once. */
     if (!worker->is_plain && hora__atomic_load(&pool->last_worker) != 0)
         hora__pool_relieve(pool);
     if (pool->admission != NULL)
@@ -335,7 +350,8 @@ static void *take_next(struct hora__worker *worker)
     return next;
 }
 
-/* Run a future; whether the worker goes on. */
+/* Runs a future, and closes its entry or puts it back. Returns whether the worker goes on: not if the before
+ * hook refused the task, or the worker was written off. */
 static bool run_future(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->current == NULL && future->task.run != NULL);
@@ -348,13 +364,14 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
     } else {
         if (worker->pool->admission != NULL)
             end_run(worker, future);
-        bool succeeded = hora__future_state(future) == HORA__FUTURE_NORMAL; /* as a rule */
+        bool succeeded =
+            hora__future_state(future) == HORA__FUTURE_NORMAL; /* the usual case, without a call */
         close_entry(worker, future, succeeded ? HORA__DONE : hora__ending_of(future));
     }
     return goes_on && (worker->worker_observer == NULL || !hora__worker_is_written_off(worker));
 }
 
-/* Run a series whose run has begun when it was taken: no hook and no observer sees it. */
+/* Runs a series on the short way, whose run began when it was taken. There are no hooks and no observer. */
 static void run_begun(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -373,7 +390,8 @@ static void run_begun(struct hora__worker *worker)
     close_entry(worker, future, hora__ending_of(future));
 }
 
-/* Run it; whether the worker goes on, and with which task, if that is known already. */
+/* Runs an entry that was taken: a future, or &worker->taken. Returns whether the worker goes on. *ret_next is
+ * the next task if the worker has already taken it; NULL: the worker is idle and everything is booked. */
 static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
 {
     hora_pool *pool = worker->pool;
@@ -384,7 +402,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     if (pool->kind != NULL && entry != &worker->taken && !has_begun)
         entry = pool->kind->admit(pool, entry);
     if (entry == NULL && !hora__worker_is_active(worker))
-        return true;
+        return true; /* nothing to run now, and nothing to book */
     if (entry != NULL)
         become_active(worker);
     if (has_begun) {
@@ -401,32 +419,31 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     if (*ret_next == NULL) {
         if (worker->series_run.ended != NULL)
             return_series(worker);
-        if (!worker->is_plain &&
-            hora__taken_has_timer(&worker->taken)) { /* else take_next has forgotten it */
+        if (!worker->is_plain && hora__taken_has_timer(&worker->taken)) { /* no visit has cleared it */
             assert(pool->kind != NULL);
             pool->kind->timer_ran(pool, &worker->taken);
         }
         if (worker->worker_observer != NULL)
             worker->worker_observer->has_waited = true;
-        if (hora__worker_is_active(worker)) /* else it found nothing, and all is booked */
-            hora__atomic_store(&worker->activity,
-                               HORA__IDLE); /* before the books say that nothing is left to do */
+        if (hora__worker_is_active(worker)) /* else hora__work_next has made it idle, and booked */
+            hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books can be even */
         book_end(worker);
     }
     return goes_on;
 }
 
-/* The task that a worker runs has ended its thread: close the task's books. */
+/* The task that a worker runs has ended the thread, for instance with pthread_exit: completes the task as
+ * abandoned, and closes its entry. */
 static void abandon_current(struct hora__worker *worker)
 {
     hora_future *future = worker->current;
     if (future == NULL) {
         hora__worker_abandon_detached(worker);
-        return; /* who calls this books it */
+        return; /* the caller books it */
     }
     if (worker->worker_observer != NULL)
         worker->worker_observer->kind->ended(worker->worker_observer, future, &future->task, HORA_EABANDONED);
-    worker->current = NULL;
+    worker->current = NULL; /* first: the hooks below may end the thread, too */
     hora__future_thread_ends(future, &worker->pool->owner, worker->has_left);
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
@@ -438,24 +455,27 @@ static void abandon_current(struct hora__worker *worker)
     book_end(worker);
 }
 
-/* A task that is run while another one of the same worker waits for it. */
+/* ---- running a task that another task of the same worker waits for ---- */
+
+/* A nested run: a task runs on top of the task that waits for it, on the same stack. */
 struct hora__nested {
     struct hora__worker *worker;
-    hora_future *outer;               /* NULL: a detached task, which only the pool can interrupt */
-    bool outer_has_left;              /* what the worker's has_left says of it */
-    const struct hora__nested *below; /* if the outer one is nested, too */
+    hora_future *outer;  /* the waiting task; NULL: a detached one, which only the pool interrupts */
+    bool outer_has_left; /* the worker's has_left for `outer` */
+    const struct hora__nested *below; /* the nested run that `outer` is; NULL: it is the worker's own task */
 };
 
+/* The body of the guard in run_awaited. */
 static void run_nested(void *arg)
 {
     const struct hora__nested *nested = arg;
-    bool goes_back; /* what does is not run out of turn */
+    bool goes_back; /* never: a task that goes back is not run out of turn */
     (void)run_with_hooks(nested->worker, nested->worker->current, &goes_back);
     assert(!goes_back);
 }
 
-/* It has ended the thread: its own books are closed here, those of the outer task by the guard of that
- * one. */
+/* The nested task has ended the thread. Closes its entry, and restores the worker's fields for the outer
+ * task, whose own guard then does the same. */
 static void nested_ends(void *arg)
 {
     const struct hora__nested *nested = arg;
@@ -467,8 +487,8 @@ static void nested_ends(void *arg)
     nested->worker->nested = nested->below;
 }
 
-/* An interrupt that was meant for the nested task must not reach those that wait for it; one that was meant
- * for them must. */
+/* Clears an interrupt that was meant for the nested task, which must not reach the tasks that wait for it.
+ * Sets it again if one of those, or the stopped pool, was meant, too. */
 static void clear_interrupt_of(hora_future *future, const struct hora__nested *nested)
 {
     assert(nested->worker->thread == hora__thread_existing());
@@ -482,8 +502,8 @@ static void clear_interrupt_of(hora_future *future, const struct hora__nested *n
         (void)hora_thread_interrupt(worker->thread);
 }
 
-/* Take a future out of the queue, to run it out of turn, or another one that has to go before it: as take_out
- * of struct hora__pool_kind. */
+/* Takes a future out of the queue, to run it out of turn. With admission, *ret_future may be another one,
+ * which must run before it. Returns as take_out of struct hora__pool_kind. */
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     assert(ret_future != NULL);
@@ -495,6 +515,8 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
 }
 
+/* Runs a future that was taken out of the queue, on top of the task that waits for it, and closes its
+ * entry. */
 static void run_awaited(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->depth >= 0);
@@ -502,7 +524,8 @@ static void run_awaited(struct hora__worker *worker, hora_future *future)
     worker->current = future;
     worker->nested = &nested;
     worker->depth++;
-    bool concludes = hora__conclude_interrupt(worker->thread); /* the task that waits may be a callback */
+    /* The guard calls nested_ends if the task ends the thread; then this function does not return. */
+    bool concludes = hora__conclude_interrupt(worker->thread); /* the waiting code may be a callback */
     hora__os_thread_guard(run_nested, nested_ends, &nested);
     hora__conclude_resume(worker->thread, concludes);
     worker->depth--;
@@ -516,25 +539,29 @@ static void run_awaited(struct hora__worker *worker, hora_future *future)
     book_end(worker);
 }
 
-/* A task that waits for one that waits for a third, and so on, all of them on the stack of one thread: they
- * must leave some of it. */
+/* The greatest number of nested runs. Each of them uses the stack of the same thread. */
 enum { DEEPEST = 64 };
 
+/* Returns whether one more nested run is allowed: at most DEEPEST, and only while less than half of the stack
+ * is in use. */
 static bool may_go_deeper(const struct hora__worker *worker)
 {
     assert(worker->depth >= 0);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t used = here < worker->stack ? worker->stack - here : here - worker->stack;
-    size_t size = worker->pool->stack_size; /* 0: it is not known, but likely large */
+    size_t size = worker->pool->stack_size; /* 0: unknown, but likely large */
     return worker->depth < DEEPEST && (size == 0 || used < size / 2);
 }
 
+/* Without this, workers that wait for tasks of their own pool could all wait for ever, while these tasks stay
+ * in the queue. */
 hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
 {
     hora_future *taken;
     hora_ns from;
     if (!may_go_deeper(worker) && !HORA__FAULT(HELP_KNOWS_NO_END))
         return HORA_FOREVER;
+    /* With admission, other tasks of the same key may have to run first, one after the other. */
     do {
         from = take_out(worker->pool, future, &taken);
         if (from == INT64_MIN)
@@ -545,6 +572,8 @@ hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future
 
 /* ---- the end of a worker ---- */
 
+/* Returns the number of workers below which a worker that ends is replaced: core_threads, or with
+ * core_time_out one if tasks are queued, else none. */
 static int least_workers(hora_pool *pool)
 {
     struct hora__bounds bounds = hora__pool_bounds(pool);
@@ -552,6 +581,9 @@ static int least_workers(hora_pool *pool)
     return least == 0 && !hora__pool_queue_is_empty(pool) ? 1 : least;
 }
 
+/* Starts a worker in place of one that ends, unless the pool is stopped or has enough workers. After an
+ * abrupt end it always does. If the start fails, that is noted, and the pool goes on with the workers it
+ * has. */
 static void replace(hora_pool *pool, bool abrupt)
 {
     int32_t control = hora__atomic_load(&pool->control);
@@ -559,11 +591,10 @@ static void replace(hora_pool *pool, bool abrupt)
         return;
     if (!abrupt && hora__count_of(control) >= least_workers(pool))
         return;
-    (void)hora__worker_add(pool, NULL,
-                           false); /* if it fails, that is noted, and the pool runs with what it has */
+    (void)hora__worker_add(pool, NULL, false);
 }
 
-/* Sleep for so long, or until the pool stops. */
+/* Sleeps for `pause` nanoseconds, or until the pool is stopped. */
 static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
 {
     assert(pause > 0);
@@ -573,14 +604,14 @@ static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
         hora__mutex_unlock(&pool->object.lock);
         return;
     }
-    int ignored = hora__object_wait_locked(&pool->object, &pool->leavers, thread,
-                                           deadline); /* the caller looks itself */
+    /* The reason for the end of the wait does not matter: the caller checks the pool's state. */
+    int ignored = hora__object_wait_locked(&pool->object, &pool->leavers, thread, deadline);
     (void)ignored;
 }
 
-/* The last worker has ended, tasks are queued, and no thread could be started in its place: without it the
- * tasks would wait for a submitter that may never come. So its thread stays and tries again, also after a
- * task has ended it. */
+/* The last worker has ended, tasks are queued, and no thread could be started in its place. If its thread
+ * went, the tasks would wait for a submitter that may never come. So the thread stays and tries again from
+ * time to time, even if it ends because of a task. */
 static void wait_until_replaced(const struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -593,6 +624,7 @@ static void wait_until_replaced(const struct hora__worker *worker)
     }
 }
 
+/* Removes a worker from the list of workers, and adds its counts to those of the pool. */
 static void leave_list(struct hora__worker *worker)
 {
     assert(worker->current == NULL);
@@ -604,8 +636,7 @@ static void leave_list(struct hora__worker *worker)
     if (hora__worker_is_written_off(worker))
         (void)hora__atomic_add(&pool->written_off, -1);
     else
-        (void)hora__atomic_add(&pool->owner.workers,
-                               -1); /* before it is looked whether it has to be replaced */
+        (void)hora__atomic_add(&pool->owner.workers, -1); /* before wait_until_replaced: see worker_add.c */
     hora__list_remove(&worker->link);
     hora__mutex_unlock(&pool->object.lock);
 }
@@ -618,6 +649,7 @@ void hora__worker_free(struct hora__worker *worker)
     hora__free(worker);
 }
 
+/* Removes a worker other than `but` from the list `ended`, and returns it; NULL: there is none. */
 static struct hora__worker *take_ended(hora_pool *pool, const struct hora__worker *but)
 {
     struct hora__worker *worker = NULL;
@@ -632,6 +664,7 @@ static struct hora__worker *take_ended(hora_pool *pool, const struct hora__worke
     return worker;
 }
 
+/* Joins and frees all workers on the list `ended`, except `but`. */
 static void reap(hora_pool *pool, const struct hora__worker *but)
 {
     struct hora__worker *worker;
@@ -647,7 +680,8 @@ void hora__workers_reap(hora_pool *pool)
     reap(pool, NULL);
 }
 
-/* The last step: from here on the thread touches nothing of the pool. */
+/* The last step of a worker's thread, after which the thread touches nothing of the pool. Joins workers that
+ * have ended before, then puts this one on the list `ended`. */
 static void last_step(struct hora__worker *worker)
 {
     assert(worker->thread == hora__thread_existing() && worker->hold.finished == 0);
@@ -660,11 +694,11 @@ static void last_step(struct hora__worker *worker)
     bool adopted = worker->adopted;
     hora__mutex_lock(&pool->object.lock);
     hora_thread *thread = worker->thread;
-    worker->thread = NULL;
-    hora__list_add_last(&pool->ended, &worker->link); /* from here on it may be joined and freed */
+    worker->thread = NULL; /* no thread interrupts it any more */
+    hora__list_add_last(&pool->ended, &worker->link);
     if (--pool->alive == 0)
         hora__waiters_resolve_all(&pool->reapers, 0, &wakes);
-    hora__mutex_unlock(&pool->object.lock);
+    hora__mutex_unlock(&pool->object.lock); /* from here on the worker may be joined and freed */
     hora__wakes_flush(&wakes);
     thread->worker = NULL;
     thread->worker_observer = NULL;
@@ -674,13 +708,16 @@ static void last_step(struct hora__worker *worker)
     hora__object_leave(&pool->object);
 }
 
+/* Ends a worker: removes it from the pool, tries to terminate the pool, and has the worker replaced if
+ * necessary. `abrupt`: a task ended the thread, the before hook refused a task, or the worker was written
+ * off. */
 static void process_exit(struct hora__worker *worker, bool abrupt)
 {
     assert(worker->hold.segment == NULL);
     hora_pool *pool = worker->pool;
     bool replaced = hora__worker_is_written_off(worker);
     if (abrupt && !replaced)
-        hora__pool_lower_count(pool); /* else get_task, or who wrote it off, has done it */
+        hora__pool_lower_count(pool); /* else hora__worker_get_task or hora__worker_write_off has done it */
     leave_list(worker);
     if (pool->kind != NULL)
         pool->kind->worker_ends(pool, &worker->timer_run);
@@ -690,12 +727,13 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
         hora__pool_try_terminate(pool);
     replace(pool, abrupt && !replaced);
     wait_until_replaced(worker);
-    hora__pool_room(pool); /* if it was not replaced, a submitter that waits may start one */
+    hora__pool_room(pool); /* if it was not replaced, a waiting submitter may start a worker */
     last_step(worker);
 }
 
 /* ---- the thread ---- */
 
+/* Runs tasks until the worker must end. Returns false if it ends abruptly. */
 static bool loop(struct hora__worker *worker)
 {
     void *entry = worker->first;
@@ -709,6 +747,7 @@ static bool loop(struct hora__worker *worker)
     return true;
 }
 
+/* The body of a worker's thread, under the guard of hora__worker_begin. */
 static void work(void *arg)
 {
     struct hora__worker *worker = arg;
@@ -716,7 +755,7 @@ static void work(void *arg)
     process_exit(worker, !regular);
 }
 
-/* The task has ended its thread: close its books, then the worker's. */
+/* A task has ended the thread. Closes the task's entry, then ends the worker. */
 static void thread_ends(void *arg)
 {
     struct hora__worker *worker = arg;
@@ -726,7 +765,8 @@ static void thread_ends(void *arg)
     process_exit(worker, true);
 }
 
-/* A thread of hora takes the record that was prepared for it; one that a factory made may have its own. */
+/* Gives the thread the record that was prepared for it. A thread that a factory started may already have one,
+ * and keeps that. */
 static void take_record(struct hora__worker *worker)
 {
     assert(worker->prepared != NULL);
@@ -737,19 +777,20 @@ static void take_record(struct hora__worker *worker)
     thread->worker = worker;
     thread->worker_observer = worker->worker_observer;
     hora__mutex_lock(&pool->object.lock);
-    worker->thread = hora_thread_ref(thread);
+    worker->thread = hora_thread_ref(thread); /* from now on other threads may interrupt it */
     hora__pool_note_largest_locked(pool, 1 + hora__atomic_add(&pool->owner.workers, 1));
     hora__mutex_unlock(&pool->object.lock);
     worker->hold.thread = thread;
 }
 
-/* Whether no code of the user, nor an observer, stands between the body of a task and the queue. */
+/* Returns whether no hook and no observer sees the tasks of a pool. */
 static bool has_no_observers(const hora_pool *pool)
 {
     return pool->before == NULL && pool->after == NULL && pool->observer == NULL;
 }
 
-/* The pool's virtual clock expects a thread; but a factory's may be attached to a clock of its own. */
+/* Attaches the thread to the pool's virtual clock, which expects it since start_thread. If that fails,
+ * because the thread of a factory is attached to another clock, the clock need not expect it any more. */
 static void attach(struct hora__worker *worker)
 {
     hora_virtual_clock *clock = worker->pool->object.clock->source;
@@ -760,6 +801,8 @@ static void attach(struct hora__worker *worker)
         (void)hora_virtual_clock_expect(clock, -1);
 }
 
+/* Prepares the thread, and runs the worker under a guard, which calls thread_ends if a task ends the thread.
+ * Nothing in here can fail: all memory was allocated before the thread was started. */
 void hora__worker_begin(void *arg)
 {
     struct hora__worker *worker = arg;
@@ -768,6 +811,7 @@ void hora__worker_begin(void *arg)
     take_record(worker);
     attach(worker);
     if (worker->pool->kind != NULL) {
+        /* A scheduler's worker takes timers, and series on the short way if nothing sees its runs. */
         worker->taken.run = &worker->timer_run;
         if (HORA__FAST && worker->is_simple && has_no_observers(worker->pool))
             worker->taken.series = &worker->series_run;

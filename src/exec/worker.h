@@ -7,130 +7,132 @@
 #include "exec/work_source.h"
 #include "sys/thread.h"
 
-/* How accepted tasks end; a pool's counters. */
+/* How an accepted task ends. Workers and the pool have a counter for each. */
 enum hora__ending {
-    HORA__DONE,
-    HORA__FAILED,
-    HORA__CANCELLED,
-    HORA__REJECTED,
-    HORA__ABANDONED,
-    HORA__HANDED_BACK,
-    HORA__EXPIRED,
+    HORA__DONE,        /* the body returned 0 */
+    HORA__FAILED,      /* the body or the before hook returned an error */
+    HORA__CANCELLED,   /* cancelled, or removed because the scheduler was shut down */
+    HORA__REJECTED,    /* dropped by the rejection rule after it had been accepted */
+    HORA__ABANDONED,   /* the task ended its thread, or the pool was stopped before the task could run */
+    HORA__HANDED_BACK, /* removed from the queue and returned to the caller */
+    HORA__EXPIRED,     /* a time limit passed */
     HORA__ENDINGS
 };
 
-/* What a thread that ends has left to do with a detached task. */
+/* How far a worker is with a detached task: what remains to be done if the task ends the thread. */
 enum hora__task_stage {
-    HORA__TASK_NONE,    /* nothing: there is none */
-    HORA__TASK_RUNS,    /* all: its body has not returned */
+    HORA__TASK_NONE,    /* nothing: there is no task, or it has been counted */
+    HORA__TASK_RUNS,    /* everything: its body has not returned */
     HORA__TASK_HAS_RUN, /* to count it */
 };
 
+/* A worker. Fields without another remark are used by the worker's own thread only. */
 struct hora__worker {
-    struct hora__list link; /* in the pool's workers or ended list; guarded by the pool's lock */
+    struct hora__list link; /* in the pool's list `workers` or `ended`; guarded by the pool's lock */
     struct hora_pool *pool; /* immutable */
-    int number;             /* the pool counts its workers from 1; immutable once it is listed */
-    /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
-    bool is_plain;
-    bool is_simple; /* it has no observer, and its pool has no admission control; immutable */
-    bool owes_look; /* of a pool with admission: what it has ended may let others begin; its own */
-    bool adopted;   /* it took the record that was prepared; its own */
-    bool attached;  /* it is attached to the pool's virtual clock; its own */
-    struct hora__worker_observer *worker_observer; /* its observer; NULL: none; immutable */
-    hora_thread *prepared; /* a record for a thread that has none; its own once it runs */
-    hora_thread *thread;   /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
-    hora_future *first;    /* the task that it starts with, a reference; its own once it runs */
-    hora_future *current;  /* the task that it runs, for a thread that ends meanwhile; its own */
-    bool has_left; /* the entry of that one is not the owner's any more, or ends with its run; its own */
-    struct hora__taken taken;         /* a detached task that it has taken; its own, as what follows */
-    struct hora__timer_run timer_run; /* of a scheduler: the timer that it has taken; see there */
-    struct hora__series_run
-        series_run;      /* of a scheduler that nothing observes: the series that it runs; see there */
-    hora_run_fn watched; /* the body of that one, if it is watched, */
-    enum hora__task_stage stage; /* how far it is with that one, likewise, */
-    enum hora__ending ending;    /* and how it has ended */
-    struct hora__hold hold;      /* what it has of the queue, and owes to the books; its own */
-    uintptr_t stack;             /* where its stack begins, about; immutable once it runs */
-    int depth;                   /* tasks that it runs while another one waits for them; its own */
-    const struct hora__nested
-        *nested;           /* the innermost task that is run while another one waits for it; its own */
-    hora__atomic run;      /* that it can be written off in; 0: none. See worker.c */
-    hora__atomic activity; /* IDLE, ACTIVE or DISTURBED; see worker.c */
-    int left_behind;       /* it leaves since there are more than are needed: how many stay; -1: otherwise */
-    bool joinable;         /* its thread was made by hora */
-    hora__counter completed;
-    hora__counter endings[HORA__ENDINGS];
-    hora__os_thread os_thread; /* written before it can be seen in the ended list */
+    int number;             /* the pool numbers its workers from 1; immutable once the worker is listed */
+    bool is_plain;          /* is_simple, and its pool is not a scheduler; immutable */
+    bool is_simple;         /* it has no observer, and its pool has no admission control; immutable */
+    bool owes_look;         /* with admission: a run has ended, and the queue was not settled afterwards */
+    bool adopted;           /* its thread adopted the record `prepared` */
+    bool attached;          /* its thread is attached to the pool's virtual clock */
+    struct hora__worker_observer *worker_observer; /* NULL: it is not observed; immutable */
+    hora_thread *prepared;    /* a record for the thread, made before the thread is started */
+    hora_thread *thread;      /* its record, a reference; NULL until it runs; guarded by the pool's lock */
+    hora_future *first;       /* the task with which it starts, with the entry's reference; NULL: none */
+    hora_future *current;     /* the future that it runs, in case that ends the thread; NULL: none */
+    bool has_left;            /* the entry of `current` has been dequeued, or its run dequeues it */
+    struct hora__taken taken; /* a detached task that it has taken */
+    struct hora__timer_run timer_run; /* of a scheduler: the timer that it has taken */
+    /* Of a scheduler without hooks and observer: the series that it runs on the short way. */
+    struct hora__series_run series_run;
+    hora_run_fn watched;               /* the body of `taken`, if the worker's observer watches its run */
+    enum hora__task_stage stage;       /* how far it is with the detached task or timer, */
+    enum hora__ending ending;          /* and how that has ended */
+    struct hora__hold hold;            /* the segment that it holds, and the tasks that it has yet to book */
+    uintptr_t stack;                   /* an address near the beginning of its stack; see may_go_deeper */
+    int depth;                         /* the number of nested runs; see struct hora__nested */
+    const struct hora__nested *nested; /* the innermost nested run; NULL: none */
+    hora__atomic run;                  /* the run in which it can be written off; 0: none; see worker.c */
+    hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
+    int left_behind; /* how many workers stay when it ends because of keep_alive; -1: another reason */
+    bool joinable;   /* hora started its thread, and joins it; immutable once the thread is started */
+    hora__counter completed;              /* runs that have ended; any thread reads it */
+    hora__counter endings[HORA__ENDINGS]; /* tasks that have ended; any thread reads them */
+    hora__os_thread os_thread;            /* written before the worker goes to the list `ended` */
 };
 
-/* What it does now; see worker.c. */
-enum hora__activity { HORA__IDLE = 0, HORA__ACTIVE, HORA__DISTURBED }; /* 0: see struct hora__hold */
+/* What a worker does now; see worker.c. IDLE is 0 because hora__work_next sets it: see struct hora__hold. */
+enum hora__activity { HORA__IDLE = 0, HORA__ACTIVE, HORA__DISTURBED };
 
-/* What the thread of a worker runs. The second function frees a worker that is on no list and has no
- * thread. */
+/* The start function of a worker's thread; `arg` is the worker. */
 void hora__worker_begin(void *arg);
+
+/* Frees a worker that is on no list and has no thread. */
 void hora__worker_free(struct hora__worker *worker);
 
-/* Start a worker, with a first task (a reference that passes on success) or without. `core`: the bound is
- * core_threads, else max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could
- * be started. */
+/* Starts a worker, if the pool has fewer than core_threads (`core`) or max_threads. `first`, which may be
+ * NULL, is the task with which it starts; with success the worker takes over the reference of its entry.
+ * Returns 0, HORA_EFULL (the bound is reached), HORA_ESHUTDOWN, HORA_ENOMEM, or the reason why no thread
+ * could be started. */
 int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
 
 /* ---- worker.c ---- */
 
-/* A run begins, or goes on after one within it, in which the worker can be written off: its number, > 0; 0:
- * in which it cannot. By the worker. */
+/* By the worker: it is from now on in the run of this number, > 0, in which it can be written off; with 0, in
+ * a run in which it cannot. Called when a run begins, and when the worker returns to it from a nested one. */
 void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run);
 
-/* If the worker of this number is still in this run: it takes no other task, and does not count any more;
- * another one is started. Whether that was done. */
+/* Writes off the worker of this number, if it still is in this run, and starts another one in its place. A
+ * worker that is written off no longer counts as one, and takes no further task. Returns whether it was. */
 bool hora__worker_write_off(struct hora_pool *pool, int number, int32_t run);
 
 bool hora__worker_is_written_off(const struct hora__worker *worker);
 
-/* The next task: a future, with the reference of its entry, or &worker->taken; NULL: the worker is to end,
- * and its count has been lowered. */
+/* Waits for the next task: a future, with the reference of its entry, or &worker->taken. NULL: the worker
+ * must end; the count of workers has been lowered. */
 void *hora__worker_get_task(struct hora__worker *worker);
 
-/* As may_wait of struct hora__hold: whether the worker stays in any case, and no thread waits for the pool to
- * be idle. */
+/* The may_wait of struct hora__hold. Returns whether the worker is not surplus, the pool is running, no
+ * thread watches for it to become idle, and there is no excess memory to free. */
 bool hora__worker_may_wait(struct hora__hold *hold);
 
-/* A task has been dealt with by this worker. It remains to be booked as finished. */
+/* Counts a task that this worker has finished. It remains to be booked. */
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending);
 
-/* Run worker->taken, in its thread; of a worker that is plain. */
+/* Runs worker->taken, which is not a timer, and counts it. */
 void hora__worker_run_detached(struct hora__worker *worker);
 
-/* The same of one that is not; it may be a timer. Whether the worker goes on. */
+/* The same for a worker that is not plain: it informs the observer, and worker->taken may be a timer. Returns
+ * whether the worker goes on. */
 bool hora__worker_run_watched(struct hora__worker *worker);
 
-/* It has ended its thread, if it was running; it is counted, if that was still to be done. */
+/* Finishes what is left to do with worker->taken, if anything, when the thread ends during its run. */
 void hora__worker_abandon_detached(struct hora__worker *worker);
 
-/* How a detached task has ended whose body has returned this. */
+/* Returns how a detached task has ended whose body returned this code. */
 enum hora__ending hora__ending_of_result(int code);
 
-/* Interrupt a worker if it is waiting for work; whether it was. Caller holds the pool's lock. */
+/* Interrupts a worker if it is idle. Returns whether it was. The caller holds the pool's lock. */
 bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker);
 
-/* Interrupt workers that are waiting for work: all, or one. Caller holds the pool's lock. */
+/* Interrupts all idle workers, or only the first one found. The caller holds the pool's lock. */
 void hora__workers_interrupt_idle_locked(struct hora_pool *pool, bool only_one);
 
-/* Interrupt all workers that have started. Caller holds the pool's lock. */
+/* Interrupts all workers whose threads run, whatever they do. The caller holds the pool's lock. */
 void hora__workers_interrupt_all_locked(struct hora_pool *pool);
 
 bool hora__worker_is_active(const struct hora__worker *worker);
 
-/* Join threads that have ended. */
+/* Joins the threads of all workers on the list `ended`, and frees these workers. */
 void hora__workers_reap(struct hora_pool *pool);
 
-/* The pool as the owner of its queue. */
+/* Returns the worker's pool in its role as the owner of a queue. */
 struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker);
 
-/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there,
- * and run it. If it is too early for that, returns the time of the pool's clock to try again; else
- * HORA_FOREVER. */
+/* Called by the worker's thread in a task that is about to wait for `future`: takes it out of the pool's
+ * queue, if it is there, and runs it now. Returns HORA_FOREVER if it ran, or cannot be run this way; if it is
+ * too early, the time on the pool's clock at which to try again. */
 hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future);
 
 #endif
