@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h - the pool's state, shared by the files that make it up: pool.c, worker.c, execute.c, reject.c */
+/* pool.h - the state of a pool, and the functions by which the files of src/exec and src/sched work on it
+ *
+ * The functions are in pool.c, execute.c, reject.c, get_task.c, worker_add.c, detached.c and settings.c. */
 #ifndef HORA_EXEC_POOL_H
 #define HORA_EXEC_POOL_H
 
@@ -12,134 +14,136 @@
 #include "exec/worker.h"
 #include "sync/ready_fd.h"
 
-/* Run states in their order. The control word holds one of them above the number of workers, so that both
- * change together. */
+/* The run states, in their order. The control word holds the state in the bits above the number of workers,
+ * so that both change together. */
 enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING, HORA__TERMINATED };
 
-/* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
+/* The greatest number of workers, whatever the bounds of the pool allow; include/hora/pool.h documents it. */
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
-/* Whether tasks may be queued without a future, see detached.c; in a pool that measures, with a
+/* Whether executed tasks may be queued without a future (detached.c); in a pool that measures, with a
  * stamp. */
 enum hora__detached_mode { HORA__NEVER_DETACHES, HORA__DETACHES, HORA__DETACHES_STAMPED };
 
-/* What a scheduler does otherwise than a plain pool. */
+/* What a scheduler does differently from a plain pool. */
 struct hora__pool_kind {
-    /* As hora_pool_execute, of a task that has a body. */
+    /* As hora_pool_execute, for a task that has a body. */
     int (*execute)(hora_pool *pool, const hora_task *task);
     /* As hora__pool_show. */
     int (*show)(hora_pool *pool);
-    /* Make the future of a task that is submitted. */
+    /* Makes the future of a submitted task. */
     int (*make)(hora_pool *pool, const hora_task *task, hora_future **ret_future);
-    /* Find a place for a future, as hora__pool_place. */
+    /* As hora__pool_place. */
     int (*place)(hora_pool *pool, hora_future *future);
-    /* A worker has been woken because the clocks have parted. */
+    /* A worker was woken because the offsets between the clocks have changed. */
     void (*look)(hora_pool *pool);
-    /* What the worker that has taken an entry is to run: a future, with a reference, whose books it closes
-     * afterwards; NULL: nothing, the entry has gone back. */
+    /* Decides what a worker runs that has taken an entry. Returns a future with a reference, whose entry the
+     * worker closes afterwards. NULL: nothing; the entry is in the queue again. */
     hora_future *(*admit)(hora_pool *pool, hora_future *future);
-    /* Run it. Whether it is to go back into the queue. */
+    /* Runs a future that `admit` returned. Returns whether it must be put back into the queue. */
     bool (*run)(hora_pool *pool, hora_future *future, hora_thread *thread);
-    /* The same of note->begun, whose run has begun when it was taken. It may have left the end to the next
-     * visit to the queue: then note->ended says so. */
+    /* The same for note->begun, whose run began when it was taken. If it sets note->ended, the next visit to
+     * the queue notes the end of the run and puts the entry back. */
     bool (*run_begun)(hora_pool *pool, struct hora__series_run *note, hora_thread *thread);
-    /* It has failed with this code otherwise than by its body: the before hook refused it, or it has ended
-     * the thread that ran it. */
+    /* The future has failed with this code, but not by its body's result: the before hook refused it, or it
+     * has ended the thread that ran it. */
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
-    /* Put an entry back; false: it could not be, and has ended instead. has_just_ended: its run has
-     * succeeded, and that is not noted yet; see struct hora__series_run. */
+    /* Puts an entry back into the queue. Returns false if that was not possible; the entry has ended then.
+     * has_just_ended: its run has succeeded, which has not been noted yet; see struct hora__series_run. */
     bool (*put_back)(hora_pool *pool, hora_future *future, bool has_just_ended);
-    /* Take a future out of the queue for a worker that waits for it and is to run it meanwhile, or, with
-     * admission, another one that must run before it. INT64_MIN: that was done; else the time of the pool's
-     * clock from which on to try again; HORA_FOREVER: never. */
+    /* Takes a future out of the queue for a worker that waits for it and could run it in the meantime; with
+     * admission, *ret_future may be another one that must run before it. Returns INT64_MIN if it did. If it
+     * is too early, returns the time on the pool's clock at which to try again; else HORA_FOREVER. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
-    /* The pool has been shut down: what is not to run any more leaves the queue. */
+    /* The pool was shut down: removes the entries that will not run any more. */
     void (*sweep)(hora_pool *pool);
-    /* It has been stopped: what cannot be handed back leaves the queue. */
+    /* The pool was stopped: removes the entries that cannot be handed back. */
     void (*stopped)(hora_pool *pool);
-    /* Fill in what hora_pool_get_stats says of this kind alone; with the pool's lock. */
+    /* Fills in the fields of hora_pool_stats that belong to this kind. The caller holds the pool's lock. */
     void (*read_settings)(const hora_pool *pool, hora_pool_stats *stats);
-    /* The calling thread is a worker that begins; ends: what it notes of timers can be seen in between. */
+    /* The calling thread is a worker that begins, or ends. In between other threads can see in `run` which
+     * timer it runs. */
     void (*worker_begins)(hora_pool *pool, struct hora__timer_run *run);
     void (*worker_ends)(hora_pool *pool, struct hora__timer_run *run);
-    /* Run the timer that the worker has taken: whether the worker goes on. The second function: the timer's
-     * function, or a hook, has ended the thread. */
+    /* Runs the timer that the worker has taken. Returns whether the worker goes on. */
     bool (*run_timer)(struct hora__worker *worker);
+    /* The timer's function, or a hook, has ended the thread: does what is left to do with the timer. */
     void (*abandon_timer)(struct hora__worker *worker);
-    /* The timer that the worker had taken has run: forget it. Taking the next task does so as well. */
+    /* Clears the timer that the worker has run. Taking the next task does so, too. */
     void (*timer_ran)(hora_pool *pool, struct hora__taken *taken);
-    /* The last worker is gone, and the pool is about to be. */
+    /* The last worker has ended, and the pool is about to be freed. */
     void (*ends)(hora_pool *pool);
 };
 
 struct hora_pool {
-    struct hora__object object; /* visited by workers, submitters that wait, and futures that ask its queue */
-    struct hora__queue_owner owner;     /* immutable, but for keeps_cancelled */
+    struct hora__object object;     /* visited by workers, waiting submitters, and futures that use `owner` */
+    struct hora__queue_owner owner; /* how futures see the pool; immutable except for its atomic words */
     const struct hora__pool_kind *kind; /* immutable; NULL: a plain pool */
     struct hora__observer *observer;    /* immutable; NULL: none */
-    hora__atomic control;               /* run state and number of workers */
-    /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
-    hora__atomic last_worker;
+
+    /* Any thread reads these words without a lock. */
+    hora__atomic control;       /* run state and number of workers */
+    hora__atomic last_worker;   /* the number of a surplus worker that stays for the queue; 0: none */
     hora__atomic room_waiters;  /* how many submitters wait for room */
-    hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
-    hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
-    /* an enum hora__detached_mode: tasks that are executed may be queued without a future */
-    hora__atomic detached_mode;
-    hora__atomic core_threads; /* these three are read by anyone, written under the lock */
+    hora__atomic idle_watchers; /* how many calls and descriptors want to know whether the pool is idle */
+    hora__atomic shows_idle;    /* 1: watchers may have been told that it is; written under object.lock */
+    hora__atomic detached_mode; /* an enum hora__detached_mode */
+    /* These four are written under object.lock. */
+    hora__atomic core_threads;
     hora__atomic max_threads;
     hora__atomic core_time_out;
-    hora__atomic
-        written_off;     /* workers that do not count any more, and have not ended; see worker.c. Likewise */
-    hora__atomic tidier; /* the thread that is in the terminated hook; 0: none */
-    hora_queue *queue;   /* these are immutable */
-    const struct hora__work_kind *work;      /* how it is used as a work source */
+    hora__atomic written_off; /* workers that were written off and have not ended; see worker.c */
+    hora__atomic tidier;      /* hora__thread_id of the thread in the terminated hook; 0: none */
+
+    /* These are immutable. */
+    hora_queue *queue;
+    const struct hora__work_kind *work;      /* the operations of `queue` as a work source */
     struct hora__admission_queue *admission; /* part of `queue`, guarded by its lock; NULL: none */
-    bool owns_queue;
-    bool queue_holds; /* it is not synchronous */
-    bool frozen;
-    size_t stack_size;
-    char name[32];
-    bool max_follows; /* max_threads has no effect of its own, and follows core_threads */
-    void *arg;        /* of the hooks */
-    hora_before_fn before;
+    bool owns_queue;                         /* the pool frees the queue; false: it is the user's */
+    bool queue_holds;                        /* the queue can hold tasks: it is not synchronous */
+    bool frozen;                             /* the settings cannot be changed */
+    size_t stack_size;                       /* of workers, in bytes; 0: the system's default */
+    char name[32];                           /* prefix of the workers' names */
+    bool max_follows;                        /* max_threads is kept equal to core_threads; see options.h */
+    void *arg;                               /* of the hooks */
+    hora_before_fn before;                   /* the hooks; NULL: none */
     hora_after_fn after;
     hora_terminated_fn terminated;
-    hora_ns reject_timeout;
+    hora_ns reject_timeout; /* with HORA_REJECT_BLOCK; HORA_FOREVER: no limit */
 
-    /* guarded by object.lock */
+    /* object.lock guards these. */
     hora_ns keep_alive;
     hora_reject reject;
-    hora_reject_fn reject_handler;
+    hora_reject_fn reject_handler; /* NULL: none */
     void *reject_arg;
-    hora_thread_factory_fn factory;
+    hora_thread_factory_fn factory; /* NULL: hora starts the threads */
     void *factory_arg;
-    struct hora__list workers; /* that can take tasks */
-    struct hora__list ended;   /* that are about to end, to be joined */
-    int alive;                 /* worker threads that have not reached their last step */
-    int starting;              /* of these, those that are being started */
-    int next_number;
-    int largest;
-    int thread_failures;
-    int thread_error;
-    int64_t completed; /* of workers that have ended */
-    int64_t ended_endings[HORA__ENDINGS];
-    struct hora__list terminations; /* threads that wait for termination, */
-    struct hora__list quiescers;    /* for quiet, */
-    struct hora__list submitters;   /* for room, */
-    struct hora__list reapers;      /* for alive == 0, */
-    uint32_t strandings; /* how often threads of the first two lists were told to try to start a worker */
-    /* to be replaced, or for the pool to stop: see wait_until_replaced in worker.c */
-    struct hora__list leavers;
-    struct hora__ready_fd idle_fd;
+    struct hora__list workers;            /* from enlist in worker_add.c until leave_list in worker.c */
+    struct hora__list ended;              /* workers whose threads are about to end, to be joined */
+    int alive;                            /* worker threads that have not reached their last step */
+    int starting;                         /* of `alive`: whose start has not been noted yet */
+    int next_number;                      /* of the next worker */
+    int largest;                          /* the greatest number of workers so far */
+    int thread_failures;                  /* how often a thread could not be started, */
+    int thread_error;                     /* and why, the last time */
+    int64_t completed;                    /* runs of workers that have ended */
+    int64_t ended_endings[HORA__ENDINGS]; /* tasks of workers that have ended, by ending */
+    /* Threads that wait. */
+    struct hora__list terminations; /* for the end of the pool */
+    struct hora__list quiescers;    /* for the pool to be idle */
+    struct hora__list submitters;   /* for room: see reject.c */
+    struct hora__list reapers;      /* for `alive` to become 0 */
+    uint32_t strandings;            /* how often the first two lists were nudged: see worker_add.c */
+    struct hora__list leavers;      /* to be replaced, or for a stop: see wait_until_replaced in worker.c */
+    struct hora__ready_fd idle_fd;  /* readable while the pool is idle; made on demand */
 
-    hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
-    hora__counter refused;                /* tasks that were not accepted */
+    hora__counter endings[HORA__ENDINGS]; /* of tasks that no worker counts; see also books.cancelled */
+    hora__counter refused;                /* tasks that were never accepted */
 
-    /* What changes with each task lies apart from what is only read: else each change would slow down all who
-     * read. */
+    /* The books change with each task. They lie apart from fields that are only read, because each change
+     * would take the cache line away from the readers. */
     char apart[HORA__CACHE_LINE];
-    /* accepted tasks, and those that have not ended; guarded by the queue's locks */
-    struct hora__books books;
+    struct hora__books books; /* guarded by the queue's locks */
     char apart_too[HORA__CACHE_LINE];
     struct hora__shared_free_list shared_free_list; /* memory for futures */
 };
@@ -161,8 +165,8 @@ static inline int32_t hora__control(enum hora__run_state state, int count)
     return (int32_t)state << HORA__COUNT_BITS | count;
 }
 
-/* What decides on the number of workers, as of now; each may change at any moment, and who changes it wakes
- * the idle workers. */
+/* The settings that decide on the number of workers. Each may change at any moment. A thread whose change
+ * makes workers surplus interrupts the idle ones, so that they decide again. */
 struct hora__bounds {
     int core_threads;
     int max_threads;
@@ -176,174 +180,211 @@ static inline struct hora__bounds hora__pool_bounds(const hora_pool *pool)
                                  .core_time_out = hora__atomic_load(&pool->core_time_out) != 0};
 }
 
-/* Whether observation wants to see the future of each task. */
+/* Returns whether the observer must see the future of each task. */
 static inline bool hora__pool_needs_futures(const hora_pool *pool)
 {
     return pool->observer != NULL && pool->observer->needs_futures;
 }
 
-/* Whether the observer measures how long tasks wait. */
+/* Returns whether the observer measures how long tasks wait. */
 static inline bool hora__pool_measures(const hora_pool *pool)
 {
     return pool->observer != NULL && pool->observer->measures;
 }
 
-/* Counts a submission by name, before the task is placed; undone if that ends with an error that is no
- * refusal. Tasks without a name are in the books alone. */
+/* In a pool that measures: counts a submission under the name of the task. The caller has yet to place the
+ * task. Tasks without a name are only in the books. */
 void hora__pool_comes(const hora_pool *pool, const hora_task *task);
+
+/* Undoes that, if `error`, with which placing the task has ended, is not a refusal. */
 void hora__pool_came(const hora_pool *pool, const hora_task *task, int error);
 
+/* In a pool that measures: counts a cancelled task under its name. */
 static inline void hora__pool_count_cancelled(const hora_pool *pool, const hora_task *task)
 {
     if (hora__pool_measures(pool))
         pool->observer->kind->cancelled(pool->observer, task->name);
 }
 
+/* Returns the present time as a stamp of the pool's observer, which must exist. */
 static inline int64_t hora__pool_stamp(const hora_pool *pool)
 {
     return hora__observer_stamp(pool->observer, pool->object.clock);
 }
 
-/* Whether no thread waits for cancelled tasks to be gone. Such a thread says so, and then goes through the
- * locks of the queue, under one of which this is asked. */
+/* Returns whether no thread waits for queued tasks to end, so that a cancelled task may be removed without
+ * notifying any. Called under a lock of the queue. A thread that begins such a wait changes one of these
+ * words and then passes through all locks of the queue, so either the caller sees the change, or that thread
+ * sees the removal. */
 static inline bool hora__pool_needs_no_news(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING &&
            hora__atomic_load(&pool->idle_watchers) == 0 && hora__atomic_load(&pool->last_worker) == 0;
 }
 
+/* Lowers the count of workers by one. */
 static inline void hora__pool_lower_count(hora_pool *pool)
 {
     (void)hora__atomic_add(&pool->control, -1);
 }
 
-/* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool;
- * the options have been checked. */
+/* Makes a pool as the first part of a struct of `size` bytes, whose rest is zero. The options have been
+ * checked. Returns 0 or an error. */
 __attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options *options, size_t size,
                                                         const struct hora__pool_kind *kind,
                                                         hora_pool **ret_pool);
 
-/* 0, HORA_EINVAL or HORA_EFORKED. */
+/* Returns 0, HORA_EINVAL (NULL), HORA_EFORKED or HORA_EDEADLK. */
 __attribute__((warn_unused_result)) HORA__INLINE int hora__pool_check(const hora_pool *pool)
 {
     return pool == NULL ? HORA_EINVAL : hora__object_check(&pool->object);
 }
 
+/* Returns whether no task is queued, not even one that cannot be taken yet. */
 bool hora__pool_queue_is_empty(hora_pool *pool);
 
-/* Books: a task is taken on (the queue books those that are put into it); is not, after all; has ended, by
- * the hand of a worker that has counted it, or otherwise. */
+/* ---- books: execute.c ---- */
+
+/* Books a task as accepted that does not go through the queue, which books its own. */
 void hora__pool_accept(hora_pool *pool);
+
+/* Books an accepted task as withdrawn: its submitter has taken it back. */
 void hora__pool_unaccept(hora_pool *pool);
+
+/* Books a task as finished that no worker counts. */
 void hora__pool_finish(hora_pool *pool);
+
+/* Books the tasks that a worker has finished, and releases what it holds of the queue. */
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold);
+
+/* Called after the books were changed: notifies the watchers if the pool is idle now, or not any more. */
 void hora__pool_booked(hora_pool *pool);
+
+/* Counts how a task has ended that no worker counts, and books it as finished. */
 void hora__pool_end(hora_pool *pool, enum hora__ending ending);
 
-/* Something has come by another way than the pool's own: tell those who want to know. */
+/* Called after a task was booked as accepted: notifies the watchers if they were told that the pool is
+ * idle. */
 void hora__pool_work_came(hora_pool *pool);
 
-/* There is one more, or one less, who wants to know when nothing is unfinished; before it looks. */
+/* Adds (1) or removes (-1) a watcher: a call or descriptor that wants to know when the pool is idle. The
+ * caller adds itself before it checks whether the pool is idle. */
 void hora__pool_watch(hora_pool *pool, int by);
 
-/* How many tasks were taken on. */
+/* Returns how many tasks were accepted and not withdrawn. */
 static inline int64_t hora__pool_accepted(const hora_pool *pool)
 {
-    int64_t withdrawn = hora__counter_observe(&pool->books.withdrawn); /* first: each of them was accepted */
+    int64_t withdrawn = hora__counter_observe(&pool->books.withdrawn); /* first: accepted before */
     return hora__books_accepted(&pool->books) - withdrawn;
 }
 
-/* How many tasks have ended in this way, but for those of workers that are there. */
+/* Returns how many tasks have ended in this way, without those that present workers have counted. The caller
+ * holds the pool's lock. */
 static inline int64_t hora__pool_endings_locked(const hora_pool *pool, enum hora__ending ending)
 {
     int64_t removed = ending == HORA__CANCELLED ? hora__books_cancelled(&pool->books) : 0;
     return removed + pool->ended_endings[ending] + hora__counter_observe(&pool->endings[ending]);
 }
 
-/* How a future that is done has ended. */
+/* Returns how a future that is done has ended. */
 enum hora__ending hora__ending_of(hora_future *future);
 
-/* Take one entry of a future out of the queue, with its reference. */
+/* Removes one entry of a future from the queue. The entry's reference passes to the caller. Returns whether
+ * there was one. */
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future);
 
-/* Whether the pool cannot end before the calling thread has gone on: one of its workers, or in its terminated
- * hook. */
+/* Returns whether the pool cannot end before the calling thread goes on, because the thread is one of its
+ * workers or in its terminated hook. */
 bool hora__pool_needs_caller(const hora_pool *pool);
 
-/* So many threads of workers have started and not ended: note it, if they are more than ever. */
+/* Updates `largest`: this many worker threads have started and not ended. The caller holds the pool's
+ * lock. */
 void hora__pool_note_largest_locked(hora_pool *pool, int started);
 
-/* Tasks are queued, and no worker is there to take them: those that could not be started count as none. See
+/* Returns whether tasks are queued, the pool is not stopped, and no worker has begun to run. See
  * worker_add.c. */
 bool hora__pool_is_stranded(hora_pool *pool);
 
-/* If so, try to start a worker. Whether none is there now, so that the caller has to look again after a
- * while. */
+/* If the pool is stranded, tries to start a worker. Returns whether there still is none; then the caller has
+ * to try again after a while. */
 bool hora__pool_rescue(hora_pool *pool);
 
-/* After anything that may have made the end possible. */
+/* Terminates the pool if nothing is in the way any more. Called after everything that may have made that
+ * possible. If only idle workers are in the way, interrupts one, which ends and calls this again. */
 void hora__pool_try_terminate(hora_pool *pool);
 
-/* A place in the queue has become free: let a waiting submitter try. */
+/* Room has become free in the queue: wakes the longest waiting submitter, which tries again. */
 void hora__pool_wake_submitter(hora_pool *pool);
 
+/* The same, if any submitter waits. */
 static inline void hora__pool_room(hora_pool *pool)
 {
     if (hora__atomic_load(&pool->room_waiters) != 0 && !HORA__FAULT(POOL_ROOM_UNSEEN))
         hora__pool_wake_submitter(pool);
 }
 
-/* More threads are allowed, or nothing is accepted any more: let all waiting submitters try. */
+/* Wakes all waiting submitters, because more threads are allowed or the pool was shut down. */
 void hora__pool_wake_submitters(hora_pool *pool);
 
-/* Accept a future and put it into the queue; on error nothing has changed. HORA_EFULL, HORA_ENOMEM. The
- * second function takes a future back out of the books that has been withdrawn and that the caller still
- * has. */
+/* ---- queueing and placing ---- */
+
+/* Books a future as accepted and queues it, with a reference for its entry. Returns 0, HORA_EFULL,
+ * HORA_ENOMEM or HORA_ECLOSED; on error nothing has changed. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue(hora_pool *pool, hora_future *future);
+
+/* Undoes hora__pool_enqueue after the caller has withdrawn the future; drops the entry's reference. */
 void hora__pool_unqueue(hora_pool *pool, hora_future *future);
 
-/* The same as the first, for a future that only the caller has seen; the entry has a reference of its own. */
+/* As hora__pool_enqueue, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue_fresh(hora_pool *pool, hora_future *future);
 
-/* A future has been cancelled: if an entry of it is in the queue, take that out, and end it. */
+/* A future was cancelled: removes its entry, if there is one in the queue, and ends it. */
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future);
 
-/* A thread will look at the queue: make futures of the detached tasks in it. From now on each task has one.
- * HORA_ENOMEM. */
+/* Turns all queued detached tasks into futures, before the queue is examined. From now on each task of the
+ * pool has a future. Returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
 
-/* A detached task has left the queue, and will not run: it has ended in this way. */
+/* Ends a detached task that was removed from the queue and will not run: drops its argument, counts and books
+ * it. */
 void hora__pool_end_detached(hora_pool *pool, const hora_task *task, enum hora__ending ending);
 
-/* An entry that has been withdrawn has ended. */
+/* Ends an entry that was withdrawn, and whose future is done: counts and books it, and drops its
+ * reference. */
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future);
 
-/* A task has been taken out of the queue, and booked as cancelled: tell watchers, but not threads that wait
- * for the end. */
+/* Called after a task was removed from the queue and booked as cancelled. Notifies submitters that wait for
+ * room, the last worker, and watchers. The caller calls hora__pool_try_terminate. */
 void hora__pool_cancelled(hora_pool *pool);
 
-/* Something has left the queue: a worker that waits for it alone may have to go. */
+/* Called after a task was taken or removed. If the queue is empty now, a surplus worker that stayed only
+ * because of it may end: see get_task.c. */
 void hora__pool_relieve(hora_pool *pool);
 
-/* Makes a future of a plain pool; the terms have been checked, and may be NULL. The second function places a
- * future that only the caller has seen, or applies the rule for tasks that find no place. */
+/* Makes a future of a plain pool that carries an extra; `terms` have been checked, and may be NULL. */
 __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
                                                               const hora_task_options *terms,
                                                               hora_future **ret_future);
+
+/* As hora__pool_execute, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
-/* Find a place for a future: a worker or the queue. HORA_EFULL, HORA_ESHUTDOWN, HORA_ENOMEM. */
+/* Finds a place for a future: a new worker or the queue. Returns 0, HORA_EFULL, HORA_ESHUTDOWN, or another
+ * error if there is no memory or no thread. */
 __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);
 
-/* Place a future, or apply the pool's rule for those that find no place. */
+/* Places a future; if there is no place, applies the rejection rule. */
 __attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora_future *future);
 
-/* What becomes of a future for which placing has ended with this: the rule, if it has found no place. */
+/* Takes the result of placing a future. If that is a refusal, applies the rejection rule, and returns its
+ * result; else returns `error`. */
 __attribute__((warn_unused_result)) int hora__pool_placed(hora_pool *pool, hora_future *future, int error);
 
+/* Applies the rejection rule to a future for which there is no place; `why` is HORA_EFULL or HORA_ESHUTDOWN.
+ * Returns 0 if the rule has taken care of the future, else an error. */
 __attribute__((warn_unused_result)) int hora__pool_reject(hora_pool *pool, hora_future *future, int why);
 
-/* In words, as hora_pool_describe and dumps have it. */
+/* Returns the name of a state, for hora_pool_describe and dumps. */
 const char *hora__pool_state_name(hora_pool_state state);
 
 #endif

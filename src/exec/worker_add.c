@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker_add.c - adding a worker to a pool: its count, its place on the list, its thread
  *
- * Each step can fail, and then those before it are taken back: I1 of worker.c.
+ * Each step can fail; then the steps before it are undone, so that I1 of worker.c holds.
  *
- * Stranded          Tasks may be queued while no thread can be started. A submitter that finds no worker
- *                   takes its own task back and reports the error. Two cases are left. The last worker ends
- *                   and cannot be replaced: then its thread stays and tries again (worker.c). Or a submitter
- *                   saw the count that another thread had raised for a worker that could not be started after
- *                   all: then threads that wait for the pool, or for a future of it, try again from time to
- *                   time, and so does each submitter. `owner.workers` counts the workers that have really
- *                   begun. Why no wait is missed: a thread that waits for a future looks at this number after
- *                   the future was queued; the last worker lowers it before it looks whether the queue is
- *                   empty. So either the waiting thread sees that no worker is there, or that worker sees the
- *                   future. Threads that wait for the pool are nudged by the one whose attempt has failed. */
+ * Stranded          A pool is stranded if tasks are queued, and it has no worker because no thread could be
+ *                   started. A submitter that finds no worker withdraws its own task and reports the error.
+ *                   Two cases remain. In the first, the last worker ends and cannot be replaced: its thread
+ *                   stays and tries again (worker.c). In the second, a submitter relied on a count that
+ *                   another thread had raised for a worker which then could not be started: threads that wait
+ *                   for the pool, or for one of its futures, try again from time to time, and so does each
+ *                   submitter. owner.workers counts the workers whose threads have begun. No waiting thread
+ *                   misses that it must try: a thread that waits for a future reads owner.workers after the
+ *                   future was queued, and the last worker lowers it before it checks whether the queue is
+ *                   empty. So either the thread sees that there is no worker, or that worker sees the future.
+ *                   Threads that wait for the pool are nudged by the thread whose attempt has failed. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@
 #include "sys/alloc.h"
 #include "sys/probe.h"
 
-/* Raise the count, if the state and the bound allow it. */
+/* Raises the count of workers, if the state and the bound allow it. A pool that is shut down may get a worker
+ * without a first task, for the tasks that are still queued. Returns 0, HORA_ESHUTDOWN or HORA_EFULL. */
 static int raise_count(hora_pool *pool, bool has_first, bool core)
 {
     for (;;) {
@@ -44,13 +46,14 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
     }
 }
 
-/* How threads are made; start is NULL: by hora itself. */
+/* The factory that starts threads, copied under the pool's lock. `start` NULL: hora starts them itself. */
 struct factory {
     hora_thread_factory_fn start;
     void *arg;
 };
 
-/* Put the worker on the list, unless the pool has been shut down since. */
+/* Puts a worker on the pool's list and gives it its number, unless the pool was shut down or stopped since
+ * raise_count. The worker becomes a visitor of the pool. Returns 0 or HORA_ESHUTDOWN. */
 static int enlist(hora_pool *pool, struct hora__worker *worker, struct factory *ret_factory)
 {
     assert(worker->pool == pool && worker->thread == NULL);
@@ -69,6 +72,7 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, struct factory *
     return allowed ? 0 : HORA_ESHUTDOWN;
 }
 
+/* Undoes enlist, for a worker whose thread could not be started. */
 static void delist(hora_pool *pool, struct hora__worker *worker)
 {
     assert(worker->pool == pool);
@@ -84,8 +88,9 @@ static void delist(hora_pool *pool, struct hora__worker *worker)
     hora__object_leave(&pool->object);
 }
 
-/* Some of those that are alive may be about to end, and some that are counted may never start. `started` may
- * be below 0: threads may have ended before those that started them have noted that. */
+/* Takes the smaller of `started` and the count: some started threads may be about to end, and some counted
+ * workers may never start. `started` may be negative: a thread may end before the one that started it has
+ * noted the start. */
 void hora__pool_note_largest_locked(hora_pool *pool, int started)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -95,7 +100,7 @@ void hora__pool_note_largest_locked(hora_pool *pool, int started)
         pool->largest = size;
 }
 
-/* The thread of a worker, which may have ended since. */
+/* The thread of a worker was started. It may even have ended by now. */
 static void note_start(hora_pool *pool)
 {
     hora__mutex_lock(&pool->object.lock);
@@ -104,6 +109,7 @@ static void note_start(hora_pool *pool)
     hora__mutex_unlock(&pool->object.lock);
 }
 
+/* Notes for hora_pool_get_stats that a thread could not be started. */
 static void note_thread_failure(hora_pool *pool, int error)
 {
     assert(error < 0);
@@ -113,7 +119,8 @@ static void note_thread_failure(hora_pool *pool, int error)
     hora__mutex_unlock(&pool->object.lock);
 }
 
-/* After all of it has been taken back: the observer may wait for the end of the pool. */
+/* Informs the observer that a thread could not be started. Called after everything was undone, because the
+ * observer's listener may wait for the end of the pool. */
 static void tell_thread_failure(const hora_pool *pool, int error)
 {
     assert(error < 0);
@@ -122,6 +129,7 @@ static void tell_thread_failure(const hora_pool *pool, int error)
         pool->observer->kind->thread_failed(pool->observer, error);
 }
 
+/* Starts the thread of a worker, by the factory if there is one. Returns 0 or a negative error. */
 static int start_thread(hora_pool *pool, struct hora__worker *worker, const struct factory *factory)
 {
     assert(worker->number > 0 && worker->prepared != NULL);
@@ -129,7 +137,7 @@ static int start_thread(hora_pool *pool, struct hora__worker *worker, const stru
     (void)snprintf(name, sizeof name, "%s%d", pool->name, worker->number);
     hora_virtual_clock *virtual_clock = pool->object.clock->source;
     if (virtual_clock != NULL)
-        (void)hora_virtual_clock_expect(virtual_clock, 1);
+        (void)hora_virtual_clock_expect(virtual_clock, 1); /* it counts as runnable from now on */
     int error;
     if (factory->start != NULL) {
         error = factory->start(hora__worker_begin, worker, name, factory->arg);
@@ -137,7 +145,7 @@ static int start_thread(hora_pool *pool, struct hora__worker *worker, const stru
         worker->joinable = true;
         struct hora__thread_spec spec = {
             .run = hora__worker_begin, .arg = worker, .name = name, .stack_size = pool->stack_size};
-        /* The worker may have ended, and be freed, when this returns. So it notes its thread itself. */
+        /* The worker may have ended and been freed when this returns, so it stores its thread itself. */
         hora__os_thread thread;
         error = hora__os_thread_start(&spec, &thread);
     }
@@ -146,7 +154,7 @@ static int start_thread(hora_pool *pool, struct hora__worker *worker, const stru
     return error > 0 ? HORA_EAGAIN : error;
 }
 
-/* ---- no worker ---- */
+/* ---- a pool that is stranded ---- */
 
 bool hora__pool_is_stranded(hora_pool *pool)
 {
@@ -154,6 +162,7 @@ bool hora__pool_is_stranded(hora_pool *pool)
            hora__state_of(hora__atomic_load(&pool->control)) < HORA__STOP && !hora__pool_queue_is_empty(pool);
 }
 
+/* If the count is not 0, another thread is just starting a worker, and this one leaves it to that. */
 bool hora__pool_rescue(hora_pool *pool)
 {
     if (hora__atomic_load(&pool->owner.workers) > 0)
@@ -163,8 +172,8 @@ bool hora__pool_rescue(hora_pool *pool)
     return hora__atomic_load(&pool->owner.workers) == 0;
 }
 
-/* But for those that will soon look by themselves: two that try in turn would else nudge each other all the
- * time. */
+/* Nudges the waiting threads of a list, except those whose sleep ends by `soon`. These try to start a worker
+ * themselves, and two of them would otherwise nudge each other all the time. */
 static void nudge_patient_locked(struct hora__list *list, hora_ns soon, struct hora__wakes *wakes)
 {
     for (struct hora__list *link = list->next; link != list; link = link->next) {
@@ -174,7 +183,8 @@ static void nudge_patient_locked(struct hora__list *list, hora_ns soon, struct h
     }
 }
 
-/* An attempt has failed. Threads that wait for the pool have to try themselves from now on. */
+/* An attempt to start a worker has failed. If the pool is stranded, nudges the threads that wait for it, so
+ * that they try from now on. */
 static void tell_if_stranded(hora_pool *pool)
 {
     if (HORA__FAULT(POOL_STRANDED_UNSEEN) || !hora__pool_is_stranded(pool))
@@ -190,7 +200,8 @@ static void tell_if_stranded(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* While the count was raised, a submitter may have queued a task and seen a worker that now is not there. */
+/* A worker with a first task could not be started. While the count was raised for it, a submitter may have
+ * queued another task and relied on that worker. Then this tries to start one for the queue. */
 static void stand_in(hora_pool *pool)
 {
     int32_t control = hora__atomic_load(&pool->control);
@@ -200,6 +211,8 @@ static void stand_in(hora_pool *pool)
         (void)hora__worker_add(pool, NULL, false);
 }
 
+/* Allocates a worker with everything that its thread will need, so that nothing can fail there. Returns 0,
+ * HORA_ENOMEM or HORA_EAGAIN. */
 static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker **ret_worker)
 {
     struct hora__worker *worker = hora__alloc(1, sizeof *worker);
@@ -231,7 +244,8 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
     return 0;
 }
 
-/* Enlist and start it; if that fails nothing of it is left but the worker itself. */
+/* Puts a worker on the list and starts its thread. On error everything is undone, and the caller frees the
+ * worker. *ret_thread_failed says whether it was the thread that could not be started. */
 static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread_failed)
 {
     assert(worker->pool == pool);
@@ -250,6 +264,8 @@ static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread
     return error;
 }
 
+/* After an error the order matters: the count is lowered first, because the pool can neither end nor be
+ * rescued before that. The observer is informed last, when nothing of the worker is left. */
 int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
 {
     struct hora__worker *worker;
@@ -269,7 +285,7 @@ int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
         hora__pool_lower_count(pool); /* I1 */
     hora__pool_try_terminate(pool);
     if (first != NULL)
-        stand_in(pool);
+        stand_in(pool); /* this calls hora__worker_add without a first task, so at most once */
     else
         tell_if_stranded(pool);
     if (thread_failed)
