@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute.c - the way of a task into a pool
+/* execute.c - how a task gets into a pool
  *
- * Order             a core worker; the queue; a worker up to max_threads; the rule for those that find no
- *                   place.
- * Races             After a task has been queued the pool may have been shut down, with no worker left to see
- *                   it: so the state is looked at again, and the task taken back if it is still there. If it
- *                   is not, a worker has it, and all is well. Likewise the last worker may have left just
- *                   before: then one is started; if that fails, too, the task is taken back, and the caller
- *                   is told. */
+ * Order             As in the JDK: below core_threads, a new worker starts with the task; else it is queued;
+ *                   if the queue refuses it, a new worker up to max_threads starts with it; else the
+ *                   rejection rule applies.
+ * Races             When a task has just been queued, the pool may have been shut down, with no worker left
+ *                   to take it. So the submitter checks the state again, and withdraws the task if it is
+ *                   still queued. If it is not, a worker has taken it. In the same way the last worker may
+ *                   have ended just before. Then the submitter starts one; if that fails, it withdraws the
+ *                   task and returns the error. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -19,14 +20,15 @@
 
 /* ---- books ---- */
 
-/* Unfinished went to or from zero: show it. */
+/* Shows watchers whether the pool is idle now: sets the idle descriptor, and wakes the threads that wait for
+ * that. */
 static void show_idleness(hora_pool *pool)
 {
     assert(!hora__mutex_held(&pool->object.lock));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
-    hora__atomic_store(&pool->shows_idle, 1); /* before looking: see hora__pool_booked */
+    hora__atomic_store(&pool->shows_idle, 1); /* before the books are read: see hora__pool_work_came */
     bool idle = hora__books_are_even(&pool->books);
     if (!idle)
         hora__atomic_store(&pool->shows_idle, 0);
@@ -37,9 +39,9 @@ static void show_idleness(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* Something has been finished, or there was nothing to do before what has just come. A watcher says so before
- * it passes through the locks of the queue and looks, and this is called after the books were changed under
- * them: one of the two sees the other. */
+/* A watcher raises idle_watchers before it passes through the locks of the queue and reads the books. This is
+ * called after the books were changed under these locks. So either the caller sees the watcher, or the
+ * watcher sees the change. */
 void hora__pool_booked(hora_pool *pool)
 {
     assert(!hora__mutex_held(&pool->queue->object.lock));
@@ -47,7 +49,9 @@ void hora__pool_booked(hora_pool *pool)
         show_idleness(pool);
 }
 
-/* The same for what has come, which changes nothing unless idleness is shown. */
+/* An accepted task changes nothing for watchers unless they may have been told that the pool is idle.
+ * shows_idle is set before the books are read, so either this call sees it, or show_idleness sees the
+ * task. */
 void hora__pool_work_came(hora_pool *pool)
 {
     assert(!hora__mutex_held(&pool->queue->object.lock));
@@ -55,6 +59,7 @@ void hora__pool_work_came(hora_pool *pool)
         show_idleness(pool);
 }
 
+/* Books one event in the pool's books, under the queue's lock. */
 static void book(hora_pool *pool, enum hora__booking what)
 {
     hora__work_book(pool->queue, &pool->books, what);
@@ -64,7 +69,7 @@ void hora__pool_watch(hora_pool *pool, int by)
 {
     assert(by == 1 || by == -1);
     (void)hora__atomic_add(&pool->idle_watchers, by);
-    book(pool, HORA__NOTHING); /* see hora__pool_booked */
+    book(pool, HORA__NOTHING); /* this passes through the locks: see hora__pool_booked */
 }
 
 void hora__pool_accept(hora_pool *pool)
@@ -92,6 +97,7 @@ void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
     hora__pool_booked(pool);
 }
 
+/* Counts the ending first, so that a thread that finds the books even also finds the ending counted. */
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
     assert((int)ending >= 0 && ending < HORA__ENDINGS);
@@ -99,11 +105,12 @@ void hora__pool_end(hora_pool *pool, enum hora__ending ending)
     hora__pool_finish(pool);
 }
 
+/* For a future that is not done, whose entry ends nevertheless, the ending is HORA__FAILED. */
 enum hora__ending hora__ending_of(hora_future *future)
 {
     int outcome = hora__future_outcome(future);
     if (outcome == 0)
-        return HORA__DONE; /* as a rule */
+        return HORA__DONE; /* the usual case */
     switch (outcome) {
     case HORA_ECANCELED:
         return HORA__CANCELLED;
@@ -113,13 +120,14 @@ enum hora__ending hora__ending_of(hora_future *future)
         return HORA__ABANDONED;
     case HORA_EEXPIRED:
         return HORA__EXPIRED;
-    case HORA_EAGAIN: /* a second entry, while the first one runs elsewhere and will count the outcome */
+    case HORA_EAGAIN: /* not done: a second entry, while the first one runs and will count the outcome */
     case HORA_EFAILED:
     default:
         return HORA__FAILED;
     }
 }
 
+/* Not inlined, as the next: few pools measure. */
 __attribute__((noinline)) void hora__pool_comes(const hora_pool *pool, const hora_task *task)
 {
     if (hora__pool_measures(pool) && task->name != NULL)
@@ -136,7 +144,8 @@ __attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora
 
 /* ---- the queue ---- */
 
-/* A thread has taken an entry out. */
+/* Called after an entry was removed from the queue: notifies submitters that wait for room, the last worker,
+ * and workers that wait for tasks behind it by their key. */
 static void left_queue(hora_pool *pool)
 {
     assert(!hora__mutex_held(&pool->queue->object.lock));
@@ -146,6 +155,7 @@ static void left_queue(hora_pool *pool)
         hora__pool_nudge_awaited(pool);
 }
 
+/* The entry may be in the inbox: hora_queue_remove looks there, too. */
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -161,6 +171,8 @@ void hora__pool_cancelled(hora_pool *pool)
     hora__pool_booked(pool);
 }
 
+/* Called by the thread that has cancelled the future, or made it expire. If the entry is not in the queue, a
+ * worker has taken it, and will find the future done. */
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
     assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||
@@ -168,26 +180,27 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
     if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
         return;
     hora__pool_cancelled(pool);
-    (void)hora_future_unref(future);
+    (void)hora_future_unref(future); /* the entry's */
     hora__pool_try_terminate(pool);
 }
 
-/* Whose a future is when a place is sought for it. */
+/* Who uses a future while it is placed. */
 enum ownership {
-    KNOWN, /* others may use it at the same time */
+    KNOWN, /* other threads may use it at the same time */
     FRESH, /* only the caller has seen it */
-    GIVEN, /* the same, and with success the caller gives its reference back */
+    GIVEN, /* only the caller has seen it, and drops its reference when the future is placed */
 };
 
-/* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use
- * the future any more: a thread that takes the future back out of the queue finds it by its address, and that
- * could be another future's by then. */
+/* Returns whether the caller has its own reference while it places the future. It needs one even if it does
+ * not use the future afterwards: look_again finds the future in the queue by its address, which could be that
+ * of another future if this one had run and been freed. */
 static bool has_own_reference(enum ownership ownership)
 {
     return ownership != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
 }
 
-/* Of a future that only the caller has seen. Apart, so that pools without an observer do not pay for it. */
+/* Notes when a future was submitted that only the caller has seen. Not inlined, so that pools without an
+ * observer do not pay for it. */
 __attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *future)
 {
     assert(pool->observer != NULL && future->owner == &pool->owner);
@@ -195,7 +208,7 @@ __attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *
         future->by.came = hora__pool_stamp(pool);
 }
 
-/* The future becomes the pool's to run, with the reference of the entry. */
+/* Makes the pool the owner that is going to run the future, and adds the reference of its entry. */
 static void enter(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(future->task.run != NULL);
@@ -210,7 +223,7 @@ static void enter(hora_pool *pool, hora_future *future, enum ownership ownership
     }
 }
 
-/* It found no place, or was taken back: as if it had not entered. */
+/* Undoes enter: there was no place for the future, or it was withdrawn. Drops the reference of its entry. */
 static void back_out(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(!hora__mutex_held(&future->object.lock));
@@ -219,10 +232,12 @@ static void back_out(hora_pool *pool, hora_future *future, enum ownership owners
         (void)hora_future_unref(future);
 }
 
+/* Queues a future, and notifies watchers and the observer. Returns 0 or the error of the queue; then nothing
+ * has changed. */
 static int put_into_queue(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(pool->work != NULL && future->task.run != NULL);
-    enter(pool, future, ownership);
+    enter(pool, future, ownership); /* before the offer: a worker may take it at once */
     struct hora__offer offer = {.item = future, .books = &pool->books};
     int error = pool->work->offer(pool->queue, &offer);
     if (error < 0) {
@@ -253,19 +268,20 @@ void hora__pool_unqueue(hora_pool *pool, hora_future *future)
     hora__pool_unaccept(pool);
 }
 
-/* After queueing, without a worker: the last one may have left just before. HORA_EAGAIN or HORA_ENOMEM: none
- * is there, and none can be started. */
+/* Called after a task was queued, if there is no worker, because the last one may have ended just before:
+ * starts one. Returns 0, or HORA_EAGAIN or HORA_ENOMEM if none can be started and there still is none. */
 __attribute__((noinline)) static int staff(hora_pool *pool)
 {
     int error = hora__worker_add(pool, NULL, false);
     if (error == 0 || error == HORA_EFULL || error == HORA_ESHUTDOWN || HORA__FAULT(POOL_KEEPS_UNSTAFFED))
-        return 0; /* that last one: what was queued before it has been dealt with */
+        return 0; /* HORA_ESHUTDOWN: everything that was queued before has been handled */
     if (hora__count_of(hora__atomic_load(&pool->control)) > 0)
-        return 0; /* if that one does not start either, the pool is stranded: see worker_add.c */
+        return 0; /* if that worker does not start either, the pool is stranded: see worker_add.c */
     return error == HORA_ENOMEM ? HORA_ENOMEM : HORA_EAGAIN;
 }
 
-/* After queueing: HORA_ESHUTDOWN, or as staff, if the task had to be taken back. */
+/* Called after a future was queued: checks the state and the workers again; see Races above. Returns 0, or
+ * HORA_ESHUTDOWN or the error of staff if the future had to be withdrawn. */
 static inline int look_again(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     if (HORA__FAULT(POOL_NO_RECHECK))
@@ -281,16 +297,18 @@ static inline int look_again(hora_pool *pool, hora_future *future, enum ownershi
         return error;
     }
     if (error == HORA_ESHUTDOWN && hora__count_of(control) == 0)
-        (void)staff(pool);
+        (void)staff(pool); /* another thread has removed it; other tasks may still be queued */
     return 0;
 }
 
 /* ---- placing ---- */
 
-/* With the worker, not in the queue; but the pool's to run. */
+/* Starts a worker with a future as its first task, which so does not go through the queue. Returns 0 or the
+ * error of hora__worker_add; then nothing has changed. */
 static int start_with(hora_pool *pool, hora_future *future, enum ownership ownership, bool core)
 {
-    hora__pool_accept(pool);
+    hora__pool_accept(
+        pool); /* first: the worker may have finished the task before hora__worker_add returns */
     enter(pool, future, ownership);
     int error = hora__worker_add(pool, future, core);
     if (error < 0) {
@@ -300,14 +318,15 @@ static int start_with(hora_pool *pool, hora_future *future, enum ownership owner
     return error;
 }
 
-/* Whether a worker is there, or on its way, and no other one is to start before a task is queued. */
+/* Returns whether a task can be queued at once: there is a worker, and no core worker has to be started
+ * before. */
 static bool is_staffed(const hora_pool *pool)
 {
     int count = hora__count_of(hora__atomic_load(&pool->control));
     return count > 0 && count >= hora__atomic_load(&pool->core_threads);
 }
 
-/* The same in a pool with admission, where the task has to begin before the thread is started. */
+/* As start_with, in a pool with admission: the task must be admitted before its thread is started. */
 static int start_admitted(hora_pool *pool, hora_future *future, enum ownership ownership, bool core)
 {
     assert(pool->admission != NULL);
@@ -320,6 +339,8 @@ static int start_admitted(hora_pool *pool, hora_future *future, enum ownership o
     return error;
 }
 
+/* As place, in a pool with admission. A task starts with a new worker only if admission lets it begin now.
+ * After a task was queued, hora__pool_staff starts workers for whichever tasks may begin. */
 static int place_for_admission(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(pool->admission != NULL && pool->kind == NULL);
@@ -329,6 +350,7 @@ static int place_for_admission(hora_pool *pool, hora_future *future, enum owners
         return HORA_ESHUTDOWN;
     int refused = put_into_queue(pool, future, ownership);
     if (refused == 0) {
+        /* The new task, or another one, may be allowed to begin on a core thread that does not exist yet. */
         refused = look_again(pool, future, ownership);
         if (refused == 0)
             hora__pool_staff(pool);
@@ -340,6 +362,8 @@ static int place_for_admission(hora_pool *pool, hora_future *future, enum owners
     return refused == HORA_ENOMEM ? HORA_ENOMEM : HORA_EFULL;
 }
 
+/* Finds a place for a future, in the order given above. Returns 0, HORA_EFULL, HORA_ESHUTDOWN, or HORA_ENOMEM
+ * or the error of a thread that could not be started. */
 static int place(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(future->task.run != NULL);
@@ -351,7 +375,7 @@ static int place(hora_pool *pool, hora_future *future, enum ownership ownership)
         hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
     if (below_core && start_with(pool, future, ownership, true) == 0)
         return 0;
-    int refused = HORA_ESHUTDOWN;
+    int refused = HORA_ESHUTDOWN; /* why the task was not queued */
     if (hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING) {
         refused = put_into_queue(pool, future, ownership);
         if (refused == 0)
@@ -360,8 +384,8 @@ static int place(hora_pool *pool, hora_future *future, enum ownership ownership)
     int error = start_with(pool, future, ownership, false);
     if (error == 0 || error == HORA_EFULL || error == HORA_ESHUTDOWN)
         return error == 0 ? 0 : refused == HORA_ENOMEM ? HORA_ENOMEM : error;
-    return refused == HORA_EFULL ? HORA_EFULL
-                                 : error; /* saturated, or no memory, or no thread and no queue */
+    /* No thread could be started. With a full queue the pool is saturated, and the rejection rule applies. */
+    return refused == HORA_EFULL ? HORA_EFULL : error;
 }
 
 int hora__pool_place(hora_pool *pool, hora_future *future)
@@ -369,6 +393,7 @@ int hora__pool_place(hora_pool *pool, hora_future *future)
     return place(pool, future, KNOWN);
 }
 
+/* Returns whether an error of place means that the rejection rule applies. */
 static bool is_refusal(int error)
 {
     return error == HORA_EFULL || error == HORA_ESHUTDOWN;
@@ -380,7 +405,8 @@ int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
     return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
 }
 
-/* Others may cancel and drop it at the same time, so its name is copied. Apart, since few pools measure. */
+/* As hora__pool_execute, in a pool that measures. Other threads may cancel the future and drop its task at
+ * the same time, so the task and its name are copied. Not inlined, because few pools measure. */
 __attribute__((noinline)) static int execute_measured(hora_pool *pool, hora_future *future)
 {
     assert(hora__pool_measures(pool));
@@ -409,6 +435,7 @@ int hora_pool_execute_future(hora_pool *pool, hora_future *future)
     return error < 0 ? error : hora__pool_execute(pool, future);
 }
 
+/* Checks the arguments of a submission, and makes its future. */
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     int error = hora__pool_check(pool);
@@ -421,6 +448,7 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
     return hora__future_new_beside(task, &pool->object, &pool->shared_free_list, ret_future);
 }
 
+/* The future owns the extra from its making on. */
 int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
                           hora_future **ret_future)
 {
@@ -438,7 +466,7 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
 int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
 {
     if (pool->owner.spin > 0)
-        future->spins = true;
+        future->spins = true; /* a thread that waits for the future spins first */
     if (pool->observer != NULL)
         hora__pool_comes(pool, &future->task);
     int error = place(pool, future, FRESH);
@@ -449,6 +477,7 @@ int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
     return error;
 }
 
+/* On error hora__future_forget frees the future without dropping the task, which stays the caller's. */
 int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     hora_future *future;
@@ -463,17 +492,18 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     return error;
 }
 
-/* ---- detached ---- */
+/* ---- executing: with a future or without one ---- */
 
-/* Queue a detached task, if no thread looks at the queue and it is the queue's turn: whether that was done.
- * It is let in only while the pool is running and has a worker, so unlike a future it never has to be taken
- * back. */
+/* Queues a detached task, if the pool allows them and the queue is the right place for it. Returns whether it
+ * did. The queue accepts a detached task only while the pool is running, and there is a worker, so unlike a
+ * future it never has to be withdrawn. */
 static bool insert(hora_pool *pool, const hora_task *task)
 {
     assert(pool->kind == NULL && task->run != NULL);
     int32_t detached_mode = hora__atomic_load(&pool->detached_mode);
     if (detached_mode == HORA__NEVER_DETACHES || !is_staffed(pool))
         return false;
+    /* No `books`: the branch of the backlog's inbox counts the task. */
     struct hora__offer offer = {
         .task = task,
         .control = &pool->control,
@@ -484,15 +514,18 @@ static bool insert(hora_pool *pool, const hora_task *task)
         hora__pool_comes(pool, task);
     }
     if (pool->work->offer(pool->queue, &offer) < 0) {
-        hora__pool_came(pool, task, HORA_EAGAIN); /* it tries another way */
+        hora__pool_came(pool, task,
+                        HORA_EAGAIN); /* the caller submits it with a future, and counts it then */
         return false;
     }
     hora__pool_work_came(pool);
     if (hora__count_of(hora__atomic_load(&pool->control)) == 0)
-        (void)staff(pool); /* the last worker has just left: if that fails it stays, and tries again */
+        (void)staff(
+            pool); /* the last worker is just ending; if this fails, its thread stays and tries again */
     return true;
 }
 
+/* Executes a task with a future, which the caller does not get to see. */
 static int execute_future(hora_pool *pool, const hora_task *task)
 {
     assert(task->run != NULL);
@@ -500,12 +533,12 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     int error = make(pool, task, &future);
     if (error < 0)
         return error;
-    future->is_executed = true;
+    future->is_executed = true; /* the hooks are told that no caller has a handle */
     if (pool->observer != NULL)
         hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);
     if (error == 0 && !has_own_reference(GIVEN))
-        return 0;
+        return 0; /* only with the planted fault */
     if (is_refusal(error))
         error = hora__pool_reject(pool, future, error);
     if (error < 0) {
@@ -517,6 +550,7 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     return error;
 }
 
+/* A plain pool queues the task without a future if it can: see detached.c. */
 int hora_pool_execute(hora_pool *pool, const hora_task *task)
 {
     int error = hora__pool_check(pool);
