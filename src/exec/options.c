@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - refuse option sets that cannot work, or of which a part would have no effect, and say why
+/* options.c - refuses options that cannot work, or of which a part would have no effect, and says why
  *
- * Globals    the number of pools made so far, for their names, as in the JDK; it is only ever counted up. */
+ * Globals    hora__serial_next (sys/process.h) numbers the pools without a name, as in the JDK. */
 #include "exec/options.h"
 
 #include <assert.h>
@@ -22,6 +22,7 @@ int hora__pool_max_threads(const hora_pool_options *options)
     return options->core_threads > 0 ? options->core_threads : 1;
 }
 
+/* Returns whether the queue of these options never refuses a task. */
 static bool queue_is_unbounded(const hora_pool_options *options)
 {
     if (options->queue == NULL)
@@ -40,6 +41,7 @@ bool hora__pool_max_follows(const hora_pool_options *options)
     return queue_is_unbounded(options) && options->grow_after == 0;
 }
 
+/* Checks core_threads and max_threads. */
 static int check_sizes(const hora_pool_options *options, hora_error *reason)
 {
     if (options->core_threads < 0)
@@ -55,6 +57,8 @@ static int check_sizes(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
+/* Checks how long threads stay, and that max_threads has an effect: with a queue that never refuses, no
+ * thread beyond core_threads would ever start. */
 static int check_threads(const hora_pool_options *options, hora_error *reason)
 {
     if (options->keep_alive < 0)
@@ -68,6 +72,7 @@ static int check_threads(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
+/* Checks the stack size against the limits of the system. A thread factory chooses its own. */
 static int check_stack(const hora_pool_options *options, hora_error *reason)
 {
     if (options->stack_size == 0)
@@ -87,6 +92,7 @@ static int check_stack(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
+/* Checks a queue of the user: it must be empty and open, and has its own capacity. */
 static int check_queue(const hora_pool_options *options, hora_error *reason)
 {
     if (options->queue == NULL)
@@ -101,6 +107,8 @@ static int check_queue(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
+/* A handler without HORA_REJECT_CALLBACK would have no effect. HORA_REJECT_BLOCK waits for room in the queue,
+ * so the queue must be able to hold tasks, and to become full. */
 int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_holds, hora_error *reason)
 {
     if ((int)reject < 0 || reject > HORA_REJECT_CALLBACK)
@@ -120,6 +128,7 @@ int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_ho
     return 0;
 }
 
+/* Checks the rejection rule and its timeout. */
 static int check_reject(const hora_pool_options *options, hora_error *reason)
 {
     if (options->reject != HORA_REJECT_BLOCK && options->reject_timeout != 0)
@@ -131,6 +140,7 @@ static int check_reject(const hora_pool_options *options, hora_error *reason)
                               reason);
 }
 
+/* Checks how long workers spin. Only the queues that hora provides let takers spin. */
 static int check_spin(const hora_pool_options *options, hora_error *reason)
 {
     if (options->spin < 0 || options->spin > HORA_SPIN_MAX)
@@ -141,9 +151,11 @@ static int check_spin(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
+/* The copy has the size that the library knows; fields that the program does not know are zero. */
 int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool,
                        hora_error *reason)
 {
+    /* The order matters: check_threads and the later ones expect sizes that are not negative. */
     static int (*const checks[])(const hora_pool_options *options, hora_error *reason) = {
         check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__observer_check};
     if (ret_pool == NULL)

@@ -6,14 +6,15 @@
  *                   SHUTDOWN, STOP -> TIDYING       hora__pool_try_terminate, when there is neither a worker
  *                                                   nor, in SHUTDOWN, a task
  *                   TIDYING -> TERMINATED           the same, after the terminated hook
- * How it works      State and number of workers are one word, so "no worker and shut down" is seen as one
- *                   fact, by one thread. Whatever may have made it true ends with try_terminate; if only idle
- *                   workers are in the way, it wakes one, which ends, and does the same.
+ * How it works      State and number of workers are one word, so exactly one thread finds "shut down and no
+ *                   worker left" to be true. Every operation that may make it true ends with
+ *                   hora__pool_try_terminate. If only idle workers are in the way, that interrupts one of
+ *                   them; the worker ends, and calls it again.
  * Invariants        I1 the state never goes back.
  *                   I2 TIDYING is entered once, with count 0; from then on no worker is added.
  *                   I3 when TERMINATED: accepted = done + failed + cancelled + rejected + abandoned + handed
  *                      back + expired.
- * Locks             object.lock (rank OBJECT), never together with a queue's or a future's. */
+ * Locks             object.lock (rank OBJECT); no thread holds it together with a queue's or a future's. */
 #include "exec/pool.h"
 
 #include <assert.h>
@@ -38,12 +39,13 @@ static enum hora__run_state state_of(const hora_pool *pool)
 bool hora__pool_queue_is_empty(hora_pool *pool)
 {
     assert(pool->queue != NULL);
-    return hora__queue_count(pool->queue) <=
-           0; /* a poll without an answer would not do: a delay queue may have undue tasks */
+    /* Counting, not polling: a delay queue may hold tasks that are not due. */
+    return hora__queue_count(pool->queue) <= 0;
 }
 
 /* ---- as the owner of its queue ---- */
 
+/* Stores references to the threads of the first `most` workers that have begun. Returns how many. */
 static int find_workers_locked(hora_pool *pool, hora_thread **threads, int most)
 {
     assert(hora__mutex_held(&pool->object.lock) && most > 0);
@@ -56,7 +58,9 @@ static int find_workers_locked(hora_pool *pool, hora_thread **threads, int most)
     return count;
 }
 
-/* As find_workers of struct hora__queue_owner. */
+/* As find_workers of struct hora__queue_owner: a thread that waits for a future uses it to find out whether
+ * all threads that could run the future wait themselves. Returns -1 if a worker is just starting or ending,
+ * or may be added, or if there are more than `most`. */
 static int find_workers(struct hora__queue_owner *owner, hora_thread **threads, int most)
 {
     assert(most > 0);
@@ -67,8 +71,8 @@ static int find_workers(struct hora__queue_owner *owner, hora_thread **threads, 
     int count = hora__count_of(hora__atomic_load(&pool->control));
     int written_off = hora__atomic_load(&pool->written_off);
     int found = 0;
-    /* One that starts, or ends and is about to be replaced, is alive, and not on the list, or the other way
-     * round. */
+    /* While a worker starts, or ends and is about to be replaced, the number of live threads and the number
+     * of counted workers differ. */
     bool may_grow = count < bound || pool->alive != count + written_off;
     if (!may_grow && pool->alive <= most)
         found = find_workers_locked(pool, threads, most);
@@ -81,6 +85,7 @@ static int find_workers(struct hora__queue_owner *owner, hora_thread **threads, 
 
 /* ---- making ---- */
 
+/* Frees the pool; called when the owner and all visitors have dropped their references. */
 static void destroy(struct hora__object *object)
 {
     hora_pool *pool = HORA__LIST_ENTRY(object, struct hora_pool, object);
@@ -102,12 +107,14 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
     hora__pool_try_terminate(pool);
 }
 
+/* As rescue of struct hora__queue_owner. */
 static bool rescue(struct hora__queue_owner *owner)
 {
     assert(owner->object != NULL);
     return hora__pool_rescue(HORA__LIST_ENTRY(owner, struct hora_pool, owner));
 }
 
+/* As cancelled of struct hora__queue_owner. */
 static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
     hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
@@ -123,6 +130,8 @@ static void unref_future(void *item)
     (void)hora_future_unref(item);
 }
 
+/* Makes the queue that the options ask for: the user's; a synchronous one; an admission queue; or the
+ * backlog, for which a build without HORA__FAST has a linked queue. Returns 0 or an error. */
 static int make_queue(hora_pool *pool, const hora_pool_options *options)
 {
     assert(pool->queue == NULL && pool->admission == NULL);
@@ -140,16 +149,16 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     hora_ns ageing;
     if (hora__observer_admits(options, &ageing))
         return hora__pool_make_admission_queue(pool, capacity, &own, ageing);
-    if (!HORA__FAST)
-        return hora_queue_new_linked(capacity, &own, &pool->queue,
-                                     NULL); /* no inbox, and no detached tasks */
+    if (!HORA__FAST) /* no inbox, and no detached tasks */
+        return hora_queue_new_linked(capacity, &own, &pool->queue, NULL);
     int error = hora__backlog_new(capacity, &own, &pool->queue);
     if (error == 0)
         hora__backlog_open_books(pool->queue, &pool->books);
     return error;
 }
 
-/* Whether executed tasks can do without futures: no hook sees them before, while or after they run. */
+/* Returns whether executed tasks can do without futures: the queue accepts detached tasks, and no hook or
+ * observer has to see a future. */
 static bool needs_no_futures(const hora_pool *pool)
 {
     assert(pool->work != NULL);
@@ -157,6 +166,7 @@ static bool needs_no_futures(const hora_pool *pool)
            pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
+/* Copies the options, which have been checked, into a new pool. */
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
 {
     assert(options->core_threads >= 0 && pool->queue == NULL);
@@ -186,6 +196,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     hora__pool_name(pool->name, sizeof pool->name, options->name);
 }
 
+/* Initialises the lists and atomic words of a new pool. */
 static void init_lists(hora_pool *pool)
 {
     hora__atomic_init(&pool->control, hora__control(HORA__RUNNING, 0));
@@ -210,8 +221,7 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
                     hora_pool **ret_pool)
 {
     assert(size >= sizeof(hora_pool));
-    hora_thread
-        *thread; /* made now: then the caller can wait for the pool, and free it, also without memory */
+    hora_thread *thread; /* made now, so that the caller can later wait for the pool even without memory */
     int error = hora__thread_current(&thread);
     if (error < 0)
         return error;
@@ -228,6 +238,7 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = make_queue(pool, options);
     if (error < 0)
         goto no_queue;
+    /* Users who look into the queue get references to futures. hora__queue_lend does this for theirs. */
     if (pool->owns_queue || kind != NULL)
         hora__queue_count_elements(pool->queue, ref_future, unref_future);
     pool->work = hora__work_kind_of(pool->queue);
@@ -242,11 +253,12 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = hora__observer_new(pool, options, &pool->observer);
     if (error < 0)
         goto no_observer;
+    /* Last, because it depends on the queue, the hooks and the observer. */
     int detached_mode = hora__pool_measures(pool) ? HORA__DETACHES_STAMPED : HORA__DETACHES;
     hora__atomic_init(&pool->detached_mode, needs_no_futures(pool) ? detached_mode : HORA__NEVER_DETACHES);
     *ret_pool = pool;
     return 0;
-no_observer:
+no_observer: /* the object exists, so destroy frees the rest */
     if (!pool->owns_queue && kind == NULL)
         hora__queue_give_back(pool->queue);
     hora__object_leave(&pool->object);
@@ -275,7 +287,7 @@ int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, hora_e
 
 /* ---- termination ---- */
 
-/* I3 */
+/* I3: returns whether each accepted task has exactly one ending. All workers have ended. */
 static bool books_are_right_locked(const hora_pool *pool)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -285,7 +297,8 @@ static bool books_are_right_locked(const hora_pool *pool)
     return sum == hora__pool_accepted(pool);
 }
 
-/* SHUTDOWN, STOP -> TIDYING -> TERMINATED */
+/* Moves the pool from TIDYING to TERMINATED: calls the terminated hook, then wakes the threads that wait for
+ * the end. */
 static void terminate(hora_pool *pool)
 {
     assert(state_of(pool) == HORA__TIDYING);
@@ -302,10 +315,16 @@ static void terminate(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-enum tidying { BEGINS, MUST_LOOK_AGAIN, MUST_WAIT };
+/* What the thread that calls begin_tidying has to do next. */
+enum tidying {
+    BEGINS,          /* the state is TIDYING: terminate the pool */
+    MUST_LOOK_AGAIN, /* the control word has changed: decide again */
+    MUST_WAIT        /* a worker that was written off has not ended; it will try again */
+};
 
-/* I2. Workers that were written off do not count any more, but have to end first; who writes one off does
- * both under the lock. */
+/* I2: moves the pool, which has no workers, to TIDYING. Workers that were written off do not count, but have
+ * to end first. A thread that writes one off lowers the count and raises written_off under the pool's lock,
+ * so both are checked under it. Only an observed pool has such workers. */
 static enum tidying begin_tidying(hora_pool *pool, int32_t control)
 {
     assert(hora__count_of(control) == 0);
@@ -330,7 +349,7 @@ void hora__pool_try_terminate(hora_pool *pool)
         if (state == HORA__RUNNING || state >= HORA__TIDYING ||
             (state == HORA__SHUTDOWN && !hora__pool_queue_is_empty(pool)))
             return;
-        if (hora__count_of(control) != 0) {
+        if (hora__count_of(control) != 0) { /* one idle worker suffices: it ends, and calls this again */
             hora__mutex_lock(&pool->object.lock);
             if (!HORA__FAULT(POOL_LAST_IDLE_NOT_WOKEN))
                 hora__workers_interrupt_idle_locked(pool, true);
@@ -345,7 +364,7 @@ void hora__pool_try_terminate(hora_pool *pool)
     }
 }
 
-/* Raise the state; the count stays. */
+/* Raises the state to `target`, unless it has got as far already. The count stays as it is. */
 static void advance_state(hora_pool *pool, enum hora__run_state target)
 {
     assert(target == HORA__SHUTDOWN || target == HORA__STOP);
@@ -358,6 +377,7 @@ static void advance_state(hora_pool *pool, enum hora__run_state target)
     }
 }
 
+/* Each of them tries to place its task again; after a shutdown that fails, and the submitter returns. */
 void hora__pool_wake_submitters(hora_pool *pool)
 {
     struct hora__wakes wakes;
@@ -368,6 +388,8 @@ void hora__pool_wake_submitters(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
+/* Idle workers are interrupted after the state was raised: they wake up, see it, and end when the queue is
+ * empty. Workers that are active see it when they come for their next task. */
 int hora_pool_shutdown(hora_pool *pool)
 {
     int error = hora__pool_check(pool);
@@ -377,23 +399,24 @@ int hora_pool_shutdown(hora_pool *pool)
     advance_state(pool, HORA__SHUTDOWN);
     hora__workers_interrupt_idle_locked(pool, false);
     hora__mutex_unlock(&pool->object.lock);
-    hora__pool_wake_submitters(pool); /* they wait in vain from now on */
+    hora__pool_wake_submitters(pool); /* there will be no room for them any more */
     if (pool->kind != NULL)
         pool->kind->sweep(pool);
     hora__pool_try_terminate(pool);
     return 0;
 }
 
-/* The next entry of the queue, due or not: a future, or a detached task, which is copied; NULL: it is
- * empty. */
+/* Removes the next task from the queue, whether it is due or not: a future, or a detached task, which is
+ * copied to *ret_taken. NULL: the queue is empty. */
 static void *drain(hora_pool *pool, struct hora__taken *ret_taken)
 {
     assert(ret_taken != NULL);
-    void *entry =
-        pool->admission != NULL ? NULL : hora__work_poll(pool->queue, ret_taken); /* nothing is to begin */
+    /* Not with admission: there, taking a task would begin its run. */
+    void *entry = pool->admission != NULL ? NULL : hora__work_poll(pool->queue, ret_taken);
     return entry != NULL ? entry : hora__work_pull_first(pool->queue, ret_taken);
 }
 
+/* Appends a future to a list whose last link is **end. */
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
 {
     assert(list->count >= 0 && *end != NULL);
@@ -403,6 +426,7 @@ static void append(hora_future_list *list, hora_future ***end, hora_future *futu
     list->count++;
 }
 
+/* Ends a queued future as abandoned, because the pool was stopped and the caller wants no list. */
 static void abandon(hora_pool *pool, hora_future *future)
 {
     assert(state_of(pool) >= HORA__STOP);
@@ -413,7 +437,8 @@ static void abandon(hora_pool *pool, hora_future *future)
     hora__pool_end(pool, ending);
 }
 
-/* Before it is put into a list: whether it is in none yet. And after it was taken out. */
+/* Marks a future as being in a hora_future_list. Returns false if it already is in one: a future has only one
+ * link. */
 static bool enlist(hora_future *future)
 {
     assert(!hora__mutex_held(&future->object.lock));
@@ -424,6 +449,7 @@ static bool enlist(hora_future *future)
     return is_new;
 }
 
+/* Undoes enlist, for a future that was taken out of its list. */
 static void delist(hora_future *future)
 {
     hora__mutex_lock(&future->object.lock);
@@ -432,6 +458,8 @@ static void delist(hora_future *future)
     hora__mutex_unlock(&future->object.lock);
 }
 
+/* Ends the entry of a queued future, and appends the future to the caller's list, which takes over the
+ * entry's reference. The future stays as it is, and can be executed again. */
 static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *list, hora_future ***end)
 {
     assert(state_of(pool) >= HORA__STOP);
@@ -443,7 +471,8 @@ static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *li
     hora__pool_end(pool, HORA__HANDED_BACK);
 }
 
-/* Empty the queue. */
+/* Empties the queue of a stopped pool. With a list, futures are handed back; without one, they are abandoned.
+ * A detached task has no handle, and is abandoned in any case. */
 static void drain_all(hora_pool *pool, hora_future_list *ret_list)
 {
     assert(state_of(pool) >= HORA__STOP);
@@ -463,6 +492,9 @@ static void drain_all(hora_pool *pool, hora_future_list *ret_list)
         *ret_list = list;
 }
 
+/* A worker that checks the state from now on takes no queued task, so the queue is emptied here. A submitter
+ * that queues a future at the same time sees STOP afterwards, and withdraws the future if it is still queued:
+ * see look_again in execute.c. */
 int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list)
 {
     int error = hora__pool_check(pool);
@@ -476,7 +508,8 @@ int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list)
     hora__waiters_resolve_all(&pool->leavers, 0, &wakes);
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
-    hora__pool_wake_submitters(pool); /* they wait in vain from now on */
+    hora__pool_wake_submitters(pool); /* there will be no room for them any more */
+    /* If there is no memory for futures, the detached tasks that are left are abandoned. */
     error = ret_list != NULL ? hora__pool_show(pool) : 0;
     if (pool->kind != NULL)
         pool->kind->stopped(pool);
@@ -507,6 +540,7 @@ void hora_future_list_cancel(hora_future_list *list)
 
 /* ---- waiting ---- */
 
+/* Such a thread must not wait for the end of the pool: HORA_EDEADLK. */
 bool hora__pool_needs_caller(const hora_pool *pool)
 {
     return hora_pool_current() == pool || hora__atomic_load(&pool->tidier) == hora__thread_id();
@@ -518,25 +552,26 @@ static bool is_terminated_locked(hora_pool *pool)
     return state_of(pool) == HORA__TERMINATED;
 }
 
+/* Returns whether the pool is idle: every accepted task has ended. */
 static bool is_quiet_locked(hora_pool *pool)
 {
     assert(hora__mutex_held(&pool->object.lock));
     return hora__books_are_even(&pool->books);
 }
 
-/* A thread that waits while tasks are queued and no worker is there tries to start one from time to time; see
- * worker_add.c. */
-
-/* What a thread waits for, and where it is told of it. */
+/* What a thread waits for. A thread that waits while the pool is stranded tries to start a worker from time
+ * to time; see worker_add.c. */
 struct condition {
-    bool (*is_so_locked)(hora_pool *pool);
-    struct hora__list *list;
-    bool tries;          /* no worker is there, and the thread tries to start one from time to time */
-    uint32_t strandings; /* of the pool, before the thread looked for that */
+    bool (*is_so_locked)(hora_pool *pool); /* returns whether the wait is over; called with the pool's lock */
+    struct hora__list *list;               /* on which the thread waits */
+    bool tries;                            /* the pool is stranded, and the thread tries to start a worker */
+    uint32_t strandings;                   /* of the pool, read before `tries` was determined */
 };
 
-/* Wait once, until the time `until`. Precedence: the condition, the end of the time, interrupts. HORA_EAGAIN:
- * look again. */
+/* Waits once, until `until` at the latest. The condition takes precedence over the end of the time, and that
+ * over an interrupt. Returns 0, HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_EDEADLK (a worker would wait for
+ * itself), or HORA_EAGAIN if the caller must check again, because an attempt to start a worker has failed
+ * since. */
 static int wait_once(hora_pool *pool, const struct condition *condition, hora_thread *thread, hora_ns timeout,
                      hora_ns until)
 {
@@ -557,6 +592,7 @@ static int wait_once(hora_pool *pool, const struct condition *condition, hora_th
     return error;
 }
 
+/* Reads `strandings` under the pool's lock, which guards it. */
 static uint32_t read_strandings(hora_pool *pool)
 {
     hora__mutex_lock(&pool->object.lock);
@@ -565,8 +601,8 @@ static uint32_t read_strandings(hora_pool *pool)
     return strandings;
 }
 
-/* As wait_once, until the deadline. While no worker is there to run what is queued, try to start one from
- * time to time. */
+/* Waits until the condition holds or the timeout has passed. While the pool is stranded, tries to start a
+ * worker from time to time, with growing pauses. Returns as wait_once, but never HORA_EAGAIN. */
 static int wait_for(hora_pool *pool, struct condition *condition, hora_ns timeout)
 {
     assert(condition->is_so_locked != NULL && condition->list != NULL);
@@ -578,7 +614,7 @@ static int wait_for(hora_pool *pool, struct condition *condition, hora_ns timeou
         return error;
     for (;;) {
         hora_ns until = deadline;
-        condition->strandings = read_strandings(pool);
+        condition->strandings = read_strandings(pool); /* before the check: see wait_once */
         condition->tries = timeout > 0 && hora__pool_is_stranded(pool) && hora__pool_rescue(pool);
         if (condition->tries) {
             pause = hora__rescue_pause(pause);
@@ -607,7 +643,7 @@ int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
     if (error < 0)
         return error;
     struct condition condition = {.is_so_locked = is_quiet_locked, .list = &pool->quiescers};
-    hora__pool_watch(pool, 1);
+    hora__pool_watch(pool, 1); /* before the first check: see hora__pool_booked */
     error = wait_for(pool, &condition, timeout);
     hora__pool_watch(pool, -1);
     return error;
@@ -628,6 +664,8 @@ int hora_pool_close(hora_pool *pool)
     return hora_pool_close_for(pool, HORA_FOREVER);
 }
 
+/* If the time is over, or the calling thread is interrupted, the pool is stopped; the queued tasks are
+ * abandoned. */
 int hora_pool_close_for(hora_pool *pool, hora_ns timeout)
 {
     int error = hora_pool_shutdown(pool);
@@ -637,15 +675,16 @@ int hora_pool_close_for(hora_pool *pool, hora_ns timeout)
         return error;
     hora_thread *thread = hora__thread_existing();
     if (error == HORA_EINTERRUPTED && thread != NULL)
-        (void)hora_thread_interrupt(thread); /* it stays pending */
-    if (hora_pool_is_terminated(pool))
+        (void)hora_thread_interrupt(thread); /* the interrupt stays pending for the caller */
+    if (hora_pool_is_terminated(pool))       /* it may have terminated just after the wait ended */
         return 0;
     (void)hora_pool_shutdown_now(pool, NULL);
     return HORA_ETIMEDOUT;
 }
 
-/* What the end of a pool still has to wait for; NULL: nothing. A task may have left the queue and not yet be
- * in the books: a thread that cancels one does first the one, then the other. */
+/* Returns the list on which hora_pool_free has to wait next; NULL: nothing is left to wait for. The books may
+ * not be even although the pool has terminated: a thread that cancels a task first removes it from the queue,
+ * and then books it. */
 static struct hora__list *still_to_come_locked(hora_pool *pool)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -656,15 +695,16 @@ static struct hora__list *still_to_come_locked(hora_pool *pool)
     return is_quiet_locked(pool) ? NULL : &pool->quiescers;
 }
 
-/* Wait for all threads to reach their last step. Interrupts are kept for later: the memory is in use until
- * then. */
+/* Waits until all worker threads have reached their last step, the pool has terminated, and all tasks are
+ * booked. An interrupt does not end the wait, because the threads still use the pool's memory; it is set
+ * again afterwards. */
 static int await_threads(hora_pool *pool)
 {
     assert(state_of(pool) >= HORA__STOP);
     hora_thread *thread;
     bool interrupted = false;
     int error = hora__thread_current(&thread);
-    hora__pool_watch(pool, 1); /* for good: the pool is at its end */
+    hora__pool_watch(pool, 1); /* never removed: the pool is about to be freed */
     while (error == 0) {
         hora__mutex_lock(&pool->object.lock);
         struct hora__list *list = still_to_come_locked(pool);
@@ -680,6 +720,9 @@ static int await_threads(hora_pool *pool)
     return error;
 }
 
+/* The order: no thread runs tasks any more; then the scheduler and the observer end their parts, which may
+ * still use the pool; then the owner's reference is dropped. Late visitors may keep the memory for a
+ * moment. */
 int hora_pool_free(hora_pool *pool)
 {
     if (pool == NULL)

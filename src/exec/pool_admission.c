@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool_admission.c - see pool_admission.h
  *
- * The queue         Its container is an admission queue. To waiting threads it is timed and searched, as that
- *                   of a scheduler: the next task can be taken now, or when the rate of a class lets one
- *                   begin, or not before a run ends. A worker takes a task by `take`: the task has begun, and
- *                   counts until hora__pool_run_ended. Other threads take by `pop`: the task has left, and
- *                   nothing has begun. In a snapshot the tasks that are READY come first, in the order in
- *                   which they would begin, and then those behind others with their key.
- * Threads           Admission counts the core threads, or the workers, if there are more. If a new worker
- *                   makes that number rise, that worker looks for a task itself. Raising core_threads settles
- *                   the queue.
- * The end of a run  The worker reports it once, after the hooks and before it gives back the reference of the
- *                   entry, to which the ticket belongs. Mostly the worker takes the next task right after
- *                   that, so it wakes no other worker. But if giving back the reference may run code of the
- *                   user, it wakes one before.
- * Invariants        I1 base.size is the number of tickets that wait. */
+ * The queue         Its container is an admission queue. For waiting threads it is a source with due times,
+ *                   like that of a scheduler: the next task can be taken now, or when the rate of a class
+ *                   lets one begin, or not before a run ends. A worker takes a task by `take`: then the task
+ *                   has begun, and holds its ticket until hora__pool_run_ended. Other threads take by `pop`,
+ *                   which removes a task without beginning it. In a snapshot the tasks that are READY come
+ *                   first, in the order in which they would begin, and then those behind others with their
+ *                   key.
+ * Threads           Admission counts the core threads, or the workers if there are more. A new worker that
+ *                   raises this number searches for a task itself. Raising core_threads settles the queue.
+ * The end of a run  The worker reports it once, after the hooks, and before it drops the reference of the
+ *                   entry, to which the ticket belongs. In most cases the worker then takes its next task at
+ *                   once, which settles the queue, so it does not wake another worker. But if dropping the
+ *                   reference may run code of the user, which may take long, it settles the queue before.
+ * Invariants        I1 base.size is the number of waiting tickets. */
 #include "exec/pool_admission.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@
 /* The queue of a plain pool with admission. */
 struct pool_queue {
     struct hora__work_source base;
-    struct hora__admission_queue tasks;
+    struct hora__admission_queue tasks; /* guarded by the lock of base.queue */
 };
 
 static struct pool_queue *pool_queue_of(hora_queue *queue)
@@ -47,6 +47,8 @@ static hora_ns now_of(const hora_queue *queue)
     return hora_clock_now(queue->object.clock);
 }
 
+/* As own_ticket of struct hora__admission_queue: returns the ticket in the future's extra; NULL: it has none
+ * for this pool. */
 static struct hora__ticket *own_ticket(const void *context, const void *item)
 {
     const hora_pool *pool = context;
@@ -59,16 +61,17 @@ int hora__pool_admission_threads(const void *context)
     const hora_pool *pool = context;
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) >= HORA__STOP)
-        return 0; /* waiting tasks are handed back, even if interrupted tasks end meanwhile */
+        return 0; /* so no waiting task begins when an interrupted one ends: they are handed back */
     int core = hora__atomic_load(&pool->core_threads);
-    int written_off = hora__atomic_load(&pool->written_off); /* these run, and have been replaced */
+    int written_off = hora__atomic_load(&pool->written_off); /* these still run, and have been replaced */
     if (core > HORA__WORKERS_MAX)
-        core = HORA__WORKERS_MAX; /* there can be no more; and admission adds to this */
+        core = HORA__WORKERS_MAX; /* there cannot be more, and the sum below must not overflow */
     return written_off + (core > hora__count_of(control) ? core : hora__count_of(control));
 }
 
-/* ---- the kind of queue ---- */
+/* ---- the container and the work source ---- */
 
+/* Without the lock: claims the ticket of a future that is about to be put. HORA_ENOMEM. */
 static int prepare(hora_queue *queue, struct hora__put *put)
 {
     assert(put->item != NULL && !hora__mutex_held(&queue->object.lock));
@@ -79,6 +82,7 @@ static int prepare(hora_queue *queue, struct hora__put *put)
     return error;
 }
 
+/* Without the lock: gives back the ticket of a put that failed. */
 static void discard(hora_queue *queue, struct hora__put *put)
 {
     assert(put->memory != NULL && !hora__mutex_held(&queue->object.lock));
@@ -86,6 +90,7 @@ static void discard(hora_queue *queue, struct hora__put *put)
     put->memory = NULL;
 }
 
+/* Adds a prepared task to those that wait. HORA_EFULL. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->memory != NULL);
@@ -99,7 +104,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-/* A waiting ticket leaves without running; returns its task. */
+/* Removes a waiting ticket without running its task, which it returns. */
 static void *leave(hora_queue *queue, struct hora__ticket *ticket)
 {
     assert(queue->size > 0 && ticket != NULL);
@@ -107,6 +112,7 @@ static void *leave(hora_queue *queue, struct hora__ticket *ticket)
     return hora__admission_queue_remove(&pool_queue_of(queue)->tasks, ticket);
 }
 
+/* Takes the task that is to begin now, and begins it. NULL: none may begin. For workers only. */
 static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -124,6 +130,7 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
     return best->item;
 }
 
+/* Removes the task that would begin now, without beginning it. NULL: none may. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -133,6 +140,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     return best != NULL ? leave(queue, best) : NULL;
 }
 
+/* Returns the task that is likely to begin next: the first one that is READY or, without one, the oldest. */
 static void *peek(hora_queue *queue)
 {
     const struct hora__ticket *first = hora__admission_first_ready(admission_of(queue));
@@ -141,7 +149,7 @@ static void *peek(hora_queue *queue)
     return first != NULL ? first->item : NULL;
 }
 
-/* The oldest. */
+/* Removes the oldest task, whether it may begin or not; NULL: the queue is empty. */
 static void *drain(hora_queue *queue)
 {
     struct hora__ticket *first = hora__admission_first(admission_of(queue));
@@ -154,6 +162,7 @@ static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
     return drain(queue);
 }
 
+/* Returns whether a task waits here; removes it if `remove` is set. */
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct hora__ticket *ticket = hora__admission_queue_waiting(&pool_queue_of(queue)->tasks, item);
@@ -162,6 +171,7 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return ticket != NULL;
 }
 
+/* Copies the first `max` tasks, in the order described above. */
 static void copy(hora_queue *queue, void **items, int max)
 {
     const struct hora__admission *admission = admission_of(queue);
@@ -175,7 +185,8 @@ static void copy(hora_queue *queue, void **items, int max)
             items[count++] = at->item;
 }
 
-/* Elements that can be taken at different times are told apart by these. */
+/* Returns when a task can be taken. There is no single element that becomes due then, so the time itself
+ * serves as its number. */
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
     hora_ns due = hora__admission_next(admission_of(queue), now_of(queue));
@@ -230,6 +241,7 @@ int hora__pool_make_admission_queue(hora_pool *pool, int capacity, const hora_qu
 
 /* ---- runs ---- */
 
+/* Ends the ticket of a task and, if `serves`, settles the queue. */
 static void end_run(hora_pool *pool, hora_future *future, bool serves)
 {
     assert(pool->admission != NULL && !hora__mutex_held(&pool->queue->object.lock));
@@ -237,30 +249,33 @@ static void end_run(hora_pool *pool, hora_future *future, bool serves)
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
     bool had_ticket = hora__admission_queue_end(pool->admission, future);
-    assert(had_ticket || pool->kind != NULL); /* that of a series ended when the series was put back */
+    assert(had_ticket || pool->kind != NULL); /* a series gave its ticket back when it was put back */
     (void)had_ticket;
     if (serves)
         hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
 }
 
-/* Whether giving back the last reference may run code of the user. */
+/* Returns whether dropping the last reference of a future may run code of the user. */
 static bool ends_with_user_code(hora_future *future)
 {
     const struct hora__extra *extra = hora__future_extra(future);
     return future->task.drop_result != NULL || (extra != NULL && extra->is_captured);
 }
 
+/* Called for each run exactly once; see The end of a run above. */
 bool hora__pool_run_ended(hora_pool *pool, hora_future *future)
 {
     bool serves = ends_with_user_code(future);
     end_run(pool, future, serves);
     hora__pool_nudge_awaited(pool);
-    hora__pool_room(pool); /* the task of a waiting submitter may begin now, on a thread of its own */
+    hora__pool_room(pool); /* the task of a waiting submitter may begin now, on a new thread */
     return !serves;
 }
 
-/* With the lock: whether a ticket that has just been added may begin. */
+/* With the lock held: returns whether a ticket that has just been added may begin. On a core thread only if
+ * it is the best one; on a thread beyond these, which exists only for this task, whenever its class and key
+ * allow it. */
 static bool may_begin(hora_pool *pool, const struct hora__ticket *ticket, hora_ns now, bool core)
 {
     assert(hora__mutex_held(&pool->queue->object.lock) && ticket != NULL);
@@ -271,7 +286,8 @@ static bool may_begin(hora_pool *pool, const struct hora__ticket *ticket, hora_n
                 : hora__admission_may_begin(admission, ticket, now);
 }
 
-/* I1: whether the task begins or not, it does not wait in the end. */
+/* Adds a ticket and begins it, if it may. If not, removes it again, so that no ticket waits that is not
+ * counted in `size` (I1). Returns 0, HORA_EFULL or HORA_ENOMEM. */
 static int begin(hora_pool *pool, hora_future *future, bool core)
 {
     assert(pool->kind == NULL && pool->admission != NULL);
@@ -291,6 +307,7 @@ static int begin(hora_pool *pool, hora_future *future, bool core)
     return may ? 0 : HORA_EFULL;
 }
 
+/* The check of the count only avoids needless work: hora__worker_add decides. */
 int hora__pool_run_begin(hora_pool *pool, hora_future *future, bool core)
 {
     assert(pool->kind == NULL);
@@ -308,6 +325,8 @@ void hora__pool_run_unbegin(hora_pool *pool, hora_future *future)
 
 /* ---- workers that wait for a task of their own pool ---- */
 
+/* Begins the task for which a worker waits, or the first one of its key, so that the worker runs it. Returns
+ * as hora__admission_help. */
 static hora_ns help(hora_pool *pool, const hora_future *future, hora_future **ret_future)
 {
     assert(pool->admission != NULL && ret_future != NULL);
@@ -339,7 +358,7 @@ hora_ns hora__pool_take_out_admitted(hora_pool *pool, hora_future *future, hora_
     return from;
 }
 
-/* A future that a worker awaits, and could run now, with a reference; NULL: none. */
+/* Returns a future, with a reference, for which a worker waits and which it could run now; NULL: none. */
 static hora_future *next_awaited(hora_pool *pool)
 {
     assert(pool->admission != NULL && !hora__mutex_held(&pool->queue->object.lock));
@@ -350,6 +369,8 @@ static hora_future *next_awaited(hora_pool *pool)
     return future;
 }
 
+/* The first check needs no lock, and is all that a pool pays whose workers do not wait for tasks of their
+ * own. */
 void hora__pool_nudge_awaited(hora_pool *pool)
 {
     hora_future *future;
@@ -368,6 +389,7 @@ static bool is_below_core(const hora_pool *pool)
     return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
 }
 
+/* Returns whether a waiting task may begin now. */
 static bool has_task_to_begin(hora_pool *pool)
 {
     assert(pool->admission != NULL);
@@ -380,7 +402,6 @@ static bool has_task_to_begin(hora_pool *pool)
 void hora__pool_staff(hora_pool *pool)
 {
     while (is_below_core(pool) && has_task_to_begin(pool))
-        if (hora__worker_add(pool, NULL, true) <
-            0) /* the failure is noted, and the pool runs with the workers it has */
+        if (hora__worker_add(pool, NULL, true) < 0) /* the failure is noted */
             return;
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reject.c - the rules for a task that finds no place in its pool
+/* reject.c - the rejection rules: what happens to a task for which its pool has no place
  *
- * In the submitting thread, with no lock held. A task that is dropped is completed as rejected, so that no
- * thread waits for it in vain. */
+ * The submitting thread applies the rule, with no lock held. A task that is dropped is completed as rejected,
+ * so that no thread waits for it for ever.
+ *
+ * Blocking          With HORA_REJECT_BLOCK a submitter registers itself as waiting, and then tries to place
+ *                   its task once more, before it sleeps. A thread that makes room reads room_waiters
+ *                   afterwards. So either the submitter finds the room, or that thread wakes the
+ *                   submitter. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -12,11 +17,12 @@
 #include "sync/clock.h"
 #include "sys/probe.h"
 
-/* Tells the observer of the pool, once for each task that the pool's threads do not run. */
+/* Reports to the probe and the observer of the pool that its threads do not run this task. Called once per
+ * task. */
 static void tell(hora_pool *pool, hora_future *future, const char *why)
 {
     assert(why != NULL);
-    const char *name = hora__future_lock_name(future); /* another thread may drop it at the same time */
+    const char *name = hora__future_lock_name(future); /* another thread may drop the task at this time */
     HORA__PROBE(task_rejected, future, name, why);
     (void)name;
     hora__future_unlock_name(future);
@@ -24,7 +30,7 @@ static void tell(hora_pool *pool, hora_future *future, const char *why)
         pool->observer->kind->rejected(pool->observer, future, &future->task, why);
 }
 
-/* The same, of one that was never accepted. */
+/* As tell, for a task that was never accepted; counts it. */
 static void refuse(hora_pool *pool, hora_future *future, const char *why)
 {
     assert(why != NULL);
@@ -37,7 +43,8 @@ static bool is_shut_down(const hora_pool *pool)
     return hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING;
 }
 
-/* If it has ended otherwise by now, it was not refused. */
+/* Completes the task as rejected. If it has already ended in another way, it was not refused, and is not
+ * counted. */
 static int drop(hora_pool *pool, hora_future *future, const char *why)
 {
     assert(why != NULL);
@@ -46,11 +53,13 @@ static int drop(hora_pool *pool, hora_future *future, const char *why)
     return 0;
 }
 
+/* Returns the text that explains to the observer why a task is dropped. */
 static const char *drop_reason(const hora_pool *pool)
 {
     return is_shut_down(pool) ? "the pool is shut down: it is dropped" : "no room: it is dropped";
 }
 
+/* HORA_REJECT_CALLER_RUNS: the submitter runs the task itself, unless the pool is shut down. */
 static int caller_runs(hora_pool *pool, hora_future *future)
 {
     assert(!hora__mutex_held(&pool->object.lock));
@@ -61,12 +70,12 @@ static int caller_runs(hora_pool *pool, hora_future *future)
     return ran < 0 ? ran : 0;
 }
 
-/* Whether there was one to drop. */
+/* Removes the oldest queued task and completes it as rejected. Returns false if there was none. */
 static bool drop_oldest(hora_pool *pool)
 {
     struct hora__taken none = {.run = NULL};
     void *oldest = NULL;
-    if (pool->admission != NULL) /* also one that may not begin yet */
+    if (pool->admission != NULL) /* even if it may not begin yet; polling would begin its run */
         oldest = hora__work_pull_first(pool->queue, &none);
     else if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
@@ -82,12 +91,15 @@ static bool drop_oldest(hora_pool *pool)
     return true;
 }
 
-/* Whether there will be room in the queue although there is nothing to drop: workers have taken all. */
+/* Returns whether the queue can have room although there was nothing to drop: workers may have taken all
+ * tasks since it refused this one. */
 static bool has_room(const hora_pool *pool)
 {
     return pool->queue_holds && hora_queue_is_closed(pool->queue) == 0;
 }
 
+/* HORA_REJECT_DISCARD_OLDEST: drops the oldest queued task and tries again, until the task is placed or the
+ * pool is shut down. With a queue that cannot hold tasks, the task itself is dropped. */
 static int discard_oldest(hora_pool *pool, hora_future *future)
 {
     assert(!hora__mutex_held(&pool->object.lock));
@@ -98,7 +110,7 @@ static int discard_oldest(hora_pool *pool, hora_future *future)
         if (error != HORA_EFULL)
             return error == HORA_ESHUTDOWN ? drop(pool, future, drop_reason(pool)) : error;
     }
-    return drop(pool, future, drop_reason(pool)); /* shut down, or a queue that takes nothing */
+    return drop(pool, future, drop_reason(pool)); /* shut down, or the queue cannot hold any task */
 }
 
 void hora__pool_wake_submitter(hora_pool *pool)
@@ -113,8 +125,9 @@ void hora__pool_wake_submitter(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* Wait for room once, and try: registering comes before trying, so that room made in between is not
- * missed. */
+/* Tries to place the task once, and waits for room if there is none. The waiter is registered before the
+ * attempt, so that room made in between is not missed. Returns the result of placing; HORA_EFULL if the
+ * caller has to try again; HORA_ETIMEDOUT or HORA_EINTERRUPTED. */
 static int try_or_wait(hora_pool *pool, hora_future *future, hora_thread *thread, hora_ns deadline)
 {
     assert(hora__atomic_load(&pool->room_waiters) > 0);
@@ -134,7 +147,7 @@ static int try_or_wait(hora_pool *pool, hora_future *future, hora_thread *thread
         hora__list_remove(&waiter.link);
     hora__mutex_unlock(&pool->object.lock);
     if (resolved && error != HORA_EFULL)
-        hora__pool_room(pool); /* the call was not needed: it is for the next who waits */
+        hora__pool_room(pool); /* this thread was woken without need: the room is for the next submitter */
     hora__object_leave(&pool->object);
     if (error != HORA_EFULL || resolved)
         return error;
@@ -144,6 +157,8 @@ static int try_or_wait(hora_pool *pool, hora_future *future, hora_thread *thread
     return HORA_EINTERRUPTED;
 }
 
+/* Waits for room for at most reject_timeout. Returns 0 if the task was placed, HORA_EREJECTED if the time is
+ * over or the pool is shut down, HORA_EDEADLK, HORA_EINTERRUPTED, HORA_ENOMEM or HORA_EAGAIN. */
 static int block(hora_pool *pool, hora_future *future)
 {
     hora_thread *thread;
@@ -153,7 +168,7 @@ static int block(hora_pool *pool, hora_future *future)
     if (is_shut_down(pool))
         return HORA_EREJECTED;
     if (hora_pool_current() == pool)
-        return HORA_EDEADLK; /* its own thread may be the one that is to make room */
+        return HORA_EDEADLK; /* a worker may be the only thread that could make room */
     if (hora__thread_take_interrupt(thread))
         return HORA_EINTERRUPTED;
     hora_ns deadline = hora__clock_deadline(pool->object.clock, pool->reject_timeout);
@@ -165,7 +180,8 @@ static int block(hora_pool *pool, hora_future *future)
     return error == HORA_ETIMEDOUT || error == HORA_ESHUTDOWN ? HORA_EREJECTED : error;
 }
 
-/* It has been accepted, or is refused after all. */
+/* HORA_REJECT_BLOCK: waits for room, and reports the task as refused if that fails. A lack of memory or
+ * threads is no refusal. */
 static int block_told(hora_pool *pool, hora_future *future)
 {
     int error = block(pool, future);
@@ -175,6 +191,8 @@ static int block_told(hora_pool *pool, hora_future *future)
     return error;
 }
 
+/* HORA_REJECT_CALLBACK: lets the user's handler decide. A negative result is the error of the submission;
+ * with any other the handler has taken care of the task. */
 static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, void *arg)
 {
     assert(handler != NULL);
@@ -182,9 +200,10 @@ static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, voi
            is_shut_down(pool) ? "the pool is shut down: its handler is asked"
                               : "no room: its handler is asked");
     int answer = handler(pool, future, arg);
-    return answer < 0 ? answer : 0; /* what is no error means that the handler has taken care */
+    return answer < 0 ? answer : 0;
 }
 
+/* The rule is copied under the lock, because it may be changed at any time, and applied without it. */
 int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
 {
     assert(why == HORA_EFULL || why == HORA_ESHUTDOWN);

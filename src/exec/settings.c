@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.c - changing a pool while it works, and looking at it */
+/* settings.c - changing the settings of a pool while it works, and reading its state
+ *
+ * A setter stores the new value under the pool's lock. If that makes workers surplus, it interrupts the idle
+ * ones, which then decide again whether they stay (get_task.c). If it allows more workers, it starts those
+ * that have work, or wakes the submitters that wait for room. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,7 +15,8 @@
 #include "exec/pool.h"
 #include "sys/alloc.h"
 
-/* Check that the pool may be changed. */
+/* Checks that the settings of a pool may be changed. Returns 0, HORA_ENOTSUP for a frozen pool, or an error
+ * of hora__pool_check, with a reason. */
 static int check_open(hora_pool *pool, hora_error *reason)
 {
     hora__reason_begin(reason);
@@ -21,6 +26,7 @@ static int check_open(hora_pool *pool, hora_error *reason)
     return hora__reason_end(reason, error);
 }
 
+/* Releases the pool's lock and returns `result`. */
 static int leave(hora_pool *pool, int result)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -28,12 +34,14 @@ static int leave(hora_pool *pool, int result)
     return result;
 }
 
+/* Returns the number of workers. */
 static int count_of(const hora_pool *pool)
 {
     return hora__count_of(hora__atomic_load(&pool->control));
 }
 
-/* More core threads: start as many as have work, and stop when the queue is empty. */
+/* core_threads was raised by `more`: starts as many workers as there are queued tasks, but not more than
+ * that. Stops when the queue is empty: then the new workers have found everything. */
 static void start_more(hora_pool *pool, int more)
 {
     assert(!hora__mutex_held(&pool->object.lock));
@@ -43,6 +51,8 @@ static void start_more(hora_pool *pool, int more)
             break;
 }
 
+/* With max_follows the maximum changes, too. Fewer core threads end when they are idle; more are started at
+ * once if tasks are queued, and otherwise with the next tasks. */
 int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason)
 {
     int error = check_open(pool, reason);
@@ -51,7 +61,7 @@ int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason)
     if (threads < 0)
         return hora__refuse(reason, HORA_EINVAL, "core_threads", "core_threads is %d, which is negative",
                             threads);
-    hora__mutex_lock(&pool->object.lock);
+    hora__mutex_lock(&pool->object.lock); /* the two bounds are compared and changed together */
     if (pool->max_follows)
         hora__atomic_store(&pool->max_threads, threads > 0 ? threads : 1);
     else if (threads > hora__atomic_load(&pool->max_threads))
@@ -64,12 +74,13 @@ int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason)
         hora__workers_interrupt_idle_locked(pool, false);
     (void)leave(pool, 0);
     if (pool->admission != NULL && more > 0)
-        hora__work_look(pool->queue); /* what waits may begin: also on threads that are there */
+        hora__work_look(pool->queue); /* waiting tasks may begin, also on workers that exist already */
     if (!fewer && more > 0)
         start_more(pool, more);
     return 0;
 }
 
+/* Refuses a maximum that would have no effect, as options.c does. Surplus workers end when they are idle. */
 int hora_pool_set_max_threads(hora_pool *pool, int threads, hora_error *reason)
 {
     int error = check_open(pool, reason);
@@ -91,7 +102,7 @@ int hora_pool_set_max_threads(hora_pool *pool, int threads, hora_error *reason)
         hora__workers_interrupt_idle_locked(pool, false);
     (void)leave(pool, 0);
     if (more)
-        hora__pool_wake_submitters(pool);
+        hora__pool_wake_submitters(pool); /* their tasks may start with new workers */
     return 0;
 }
 
@@ -109,10 +120,11 @@ int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive, hora_error *re
     bool shorter = keep_alive < pool->keep_alive;
     pool->keep_alive = keep_alive;
     if (shorter)
-        hora__workers_interrupt_idle_locked(pool, false);
+        hora__workers_interrupt_idle_locked(pool, false); /* they wait again, for the shorter time */
     return leave(pool, 0);
 }
 
+/* Core workers that wait without a time limit are interrupted: they wait again, for at most keep_alive. */
 int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out, hora_error *reason)
 {
     int error = check_open(pool, reason);
@@ -128,6 +140,7 @@ int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out, hora_error 
     return leave(pool, 0);
 }
 
+/* Workers that are just being started may still come from the former factory. */
 int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory, void *arg)
 {
     int error = check_open(pool, NULL);
@@ -143,7 +156,7 @@ int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn han
                          hora_error *reason)
 {
     int error = check_open(pool, reason);
-    if (error == 0) /* a scheduler always has room */
+    if (error == 0) /* a scheduler always has room, so HORA_REJECT_BLOCK makes no sense there */
         error = hora__reject_check(reject, handler, pool->queue_holds && pool->kind == NULL, reason);
     if (error < 0)
         return error;
@@ -164,6 +177,7 @@ int hora_pool_prestart(hora_pool *pool)
     return error == HORA_EFULL ? 0 : error < 0 ? error : 1;
 }
 
+/* Returns how many were started. A failure ends the loop, and is noted in the stats. */
 int hora_pool_prestart_all(hora_pool *pool)
 {
     int started = 0;
@@ -175,6 +189,7 @@ int hora_pool_prestart_all(hora_pool *pool)
     return started;
 }
 
+/* The caller has a reference of its own; that of the entry is dropped. The future stays as it is. */
 int hora_pool_remove(hora_pool *pool, hora_future *future)
 {
     int error = hora__pool_check(pool);
@@ -189,6 +204,8 @@ int hora_pool_remove(hora_pool *pool, hora_future *future)
     return 1;
 }
 
+/* Works on a snapshot: withdrawing a future takes the queue's lock, and dropping a reference may run code of
+ * the user. A future that a worker takes in between is not withdrawn, and not counted. */
 int hora_pool_purge(hora_pool *pool)
 {
     int error = hora__pool_check(pool);
@@ -210,22 +227,23 @@ int hora_pool_purge(hora_pool *pool)
             (void)hora_future_unref(items[i]); /* the entry's */
             purged++;
         }
-        (void)hora_future_unref(items[i]);
+        (void)hora_future_unref(items[i]); /* the snapshot's */
     }
     hora__free(items);
     hora__pool_try_terminate(pool);
     return purged;
 }
 
+/* From now on each task of the pool has a future: the caller must find futures, and only futures, there. */
 hora_queue *hora_pool_queue(hora_pool *pool)
 {
     if (pool == NULL)
         return NULL;
-    bool usable = hora__pool_check(pool) == 0; /* else no call of the queue will get far */
+    bool usable = hora__pool_check(pool) == 0; /* if not, every call of the queue returns that error */
     return usable && hora__pool_show(pool) < 0 ? NULL : pool->queue;
 }
 
-/* ---- looking ---- */
+/* ---- reading the state ---- */
 
 const char *hora__pool_state_name(hora_pool_state state)
 {
@@ -244,6 +262,7 @@ const char *hora__pool_state_name(hora_pool_state state)
     }
 }
 
+/* Adds the counts of the present workers to *stats and endings[]. */
 static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t *endings)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -258,6 +277,7 @@ static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t
     }
 }
 
+/* Copies the settings into *stats. */
 static void read_settings_locked(const hora_pool *pool, hora_pool_stats *stats)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -276,6 +296,8 @@ static void read_settings_locked(const hora_pool *pool, hora_pool_stats *stats)
         pool->kind->read_settings(pool, stats);
 }
 
+/* The counts change while they are read. The endings are read before `accepted`, so the sum of the former is
+ * never greater than the latter: see struct hora__books. */
 int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
 {
     size_t size;
@@ -286,7 +308,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
         return error;
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     int64_t endings[HORA__ENDINGS];
-    stats.queued = hora__queue_count(pool->queue);
+    stats.queued = hora__queue_count(pool->queue); /* before the pool's lock is taken: no thread holds both */
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
     stats.state = (hora_pool_state)state;
@@ -298,7 +320,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
         stats.threads++;
     stats.written_off = hora__atomic_load(&pool->written_off);
-    stats.threads -= stats.written_off;
+    stats.threads -= stats.written_off; /* they are on the list, but do not count */
     stats.accepted = hora__pool_accepted(pool);
     hora__mutex_unlock(&pool->object.lock);
     if (state >= HORA__TIDYING)
@@ -315,6 +337,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     return 0;
 }
 
+/* The text has the form of toString of the JDK's ThreadPoolExecutor. */
 int hora_pool_describe(hora_pool *pool, char *text, size_t size)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
@@ -332,7 +355,9 @@ int hora_pool_idle_fd(hora_pool *pool)
     int result = hora__pool_check(pool);
     if (result < 0)
         return result;
-    hora__pool_watch(pool, 1); /* for good, if it is the first */
+    /* The pool has one watcher for its descriptor. It is added before the books are read (hora__pool_booked),
+     * and removed again if the descriptor exists already or cannot be made. */
+    hora__pool_watch(pool, 1);
     hora__mutex_lock(&pool->object.lock);
     bool is_first = hora__ready_fd_get(&pool->idle_fd) < 0;
     if (is_first) {
