@@ -11,7 +11,7 @@
  *                   form is filled up with holes. When there are far more holes than tasks (I3), the tasks
  *                   are moved together.
  * Taking            A worker that has taken the first task under the lock offers the rest of that segment to
- *                   all workers that come for their next task. They claim tasks without the lock, in order;
+ *                   all workers that need their next task. They claim tasks without the lock, in order;
  *                   see segment.h. A thread that needs to know what is in the queue recalls the offer, and so
  *                   does a worker that finds nothing left to claim. So after a recall, and while the queue's
  *                   lock is held, the state is as if nothing had ever been offered.

@@ -49,9 +49,8 @@ void hora__pool_booked(hora_pool *pool)
         show_idleness(pool);
 }
 
-/* An accepted task changes nothing for watchers unless they may have been told that the pool is idle.
- * shows_idle is set before the books are read, so either this call sees it, or show_idleness sees the
- * task. */
+/* An accepted task matters to watchers only if they may have been told that the pool is idle. shows_idle is
+ * set before the books are read, so either this call sees it, or show_idleness sees the task. */
 void hora__pool_work_came(hora_pool *pool)
 {
     assert(!hora__mutex_held(&pool->queue->object.lock));
@@ -171,8 +170,8 @@ void hora__pool_cancelled(hora_pool *pool)
     hora__pool_booked(pool);
 }
 
-/* Called by the thread that has cancelled the future, or made it expire. If the entry is not in the queue, a
- * worker has taken it, and will find the future done. */
+/* Called by the thread that has cancelled the future, or made it expire. If a worker has taken the entry,
+ * that worker will find the future done. */
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
     assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||
@@ -533,7 +532,7 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     int error = make(pool, task, &future);
     if (error < 0)
         return error;
-    future->is_executed = true; /* the hooks are told that no caller has a handle */
+    future->is_executed = true; /* no caller has a handle; the hooks see that in hora_run_info */
     if (pool->observer != NULL)
         hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);

@@ -389,7 +389,7 @@ void hora__pool_wake_submitters(hora_pool *pool)
 }
 
 /* Idle workers are interrupted after the state was raised: they wake up, see it, and end when the queue is
- * empty. Workers that are active see it when they come for their next task. */
+ * empty. Workers that are active see it when they take their next task. */
 int hora_pool_shutdown(hora_pool *pool)
 {
     int error = hora__pool_check(pool);

@@ -254,7 +254,7 @@ static inline int hora__position_move(struct hora__position *to, const struct ho
 enum {
     HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), /* the free list holds no more than these */
     HORA__SEGMENTS_FEW = HORA__KEPT(16, 1),    /* these stay until the end */
-    HORA__SEGMENTS_PARTS = 8                   /* of the others, one in so many is freed each time */
+    HORA__SEGMENTS_PARTS = 8                   /* of the others, one in this many is freed */
 };
 
 struct hora__free_segments {

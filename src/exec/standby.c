@@ -146,7 +146,7 @@ static bool finds_more(hora_queue *queue)
         return false;
     hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
     if (source->searcher != NULL || hora__list_is_empty(&queue->takers))
-        until = INT64_MIN; /* the searcher, or a worker that comes for its next task, will search */
+        until = INT64_MIN; /* the searcher, or a worker that needs its next task, will search */
     if (queue->ready.kind != HORA__READY_NONE)
         until = HORA_FOREVER; /* the descriptor shows every task, so submitters report each one */
     return kind->expect(queue, until);

@@ -266,9 +266,9 @@ __attribute__((warn_unused_result)) int hora__work_source_init(struct hora__work
 
 /* Operations that several kinds share. The first three are the `behaviour`: hora__work_serve settles the
  * source after a change, so that its invariants hold again; hora__work_close runs after the queue was closed;
- * hora__work_take (search.c) takes for a user of the queue. hora__work_put is an `offer` that accepts elements
- * only. hora__work_pop and hora__work_remove_first are `take` and `take_first` where no detached task is in
- * the source. hora__work_visit_few is the `visit` of a source that does not know its order. */
+ * hora__work_take (search.c) takes for a user of the queue. hora__work_put is an `offer` that accepts
+ * elements only. hora__work_pop and hora__work_remove_first are `take` and `take_first` where no detached
+ * task is in the source. hora__work_visit_few is the `visit` of a source that does not know its order. */
 void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes);
 void hora__work_close(hora_queue *queue);
 int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item);

@@ -173,8 +173,7 @@ void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
     worker->hold.finished++; /* now: the caller may run code of the user next, which may end the thread */
 }
 
-/* Counts a task that the worker has finished, and drops the reference of its entry. The future is done, or
- * has been dequeued. */
+/* Counts a task that the worker has finished, and drops the reference of its entry. */
 static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
 {
     assert(future != NULL);
@@ -320,9 +319,9 @@ bool hora__worker_may_wait(struct hora__hold *hold)
            hora__atomic_load(&pool->shared_free_list.count) <= HORA__FREE_LIST_KEEPS;
 }
 
-/* Takes the next task right after a run: the worker stays active, and needs nothing else from the queue.
- * NULL: there is none, or the worker must end. A simple worker that may stay has then waited in the queue and
- * is idle. */
+/* Takes the next task right after a run. The worker stays active, and needs nothing else from the queue. If
+ * there is no task, a simple worker that may stay becomes idle and waits for one in the same visit; then it
+ * returns with that task, still idle. NULL: there is none, or the worker must decide whether it ends. */
 static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -443,7 +442,7 @@ static void abandon_current(struct hora__worker *worker)
     }
     if (worker->worker_observer != NULL)
         worker->worker_observer->kind->ended(worker->worker_observer, future, &future->task, HORA_EABANDONED);
-    worker->current = NULL; /* first: the hooks below may end the thread, too */
+    worker->current = NULL;
     hora__future_thread_ends(future, &worker->pool->owner, worker->has_left);
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
@@ -694,7 +693,7 @@ static void last_step(struct hora__worker *worker)
     bool adopted = worker->adopted;
     hora__mutex_lock(&pool->object.lock);
     hora_thread *thread = worker->thread;
-    worker->thread = NULL; /* no thread interrupts it any more */
+    worker->thread = NULL; /* hora__worker_free expects it */
     hora__list_add_last(&pool->ended, &worker->link);
     if (--pool->alive == 0)
         hora__waiters_resolve_all(&pool->reapers, 0, &wakes);
