@@ -75,7 +75,7 @@ static bool drop_oldest(hora_pool *pool)
 {
     struct hora__taken none = {.run = NULL};
     void *oldest = NULL;
-    if (pool->admission != NULL) /* even if it may not begin yet; polling would begin its run */
+    if (pool->admission != NULL) /* even if it may not begin yet; polling finds only tasks that may */
         oldest = hora__work_pull_first(pool->queue, &none);
     else if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
