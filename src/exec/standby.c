@@ -14,12 +14,13 @@
  *                   wake up too late. That costs nothing, because the taker is awake. A taker whose element
  *                   was removed while it slept wakes up once without need, and then decides again.
  * Slack             With short tasks the leader is back before the standby wakes up, and the standby wakes up
- *                   without need. So the standby sleeps longer each time it was not needed, up to a bound,
- *                   and less each time it was. Where many elements are due at the end of each sleep, the
- *                   leader also sleeps a little longer, and then takes more of them at once. Without that, a
- *                   scheduler with 500,000 elements per second would spend most of its time falling asleep.
- *                   As with the kernel's timer slack, this delays only wake-ups that no call promises to be
- *                   exact. On a virtual clock, and in the simulator, both slacks are always 0.
+ *                   without need; or many of them are due together, and the leader runs them faster alone.
+ *                   So the standby sleeps longer each time it was not needed, up to a bound, and less each
+ *                   time it was. Where many elements are due at the end of each sleep, the leader also sleeps
+ *                   a little longer, and then takes more of them at once. Without that, a scheduler with
+ *                   500,000 elements per second would spend most of its time falling asleep. As with the
+ *                   kernel's timer slack, this delays only wake-ups that no call promises to be exact. On a
+ *                   virtual clock, and in the simulator, both slacks are always 0.
  * Invariants        When the lock is free, if there is an element with a due time and a taker that would wait
  *                   that long:
  *                   I1 there is a searcher, or a leader that does not sleep beyond the due time of the first
@@ -38,6 +39,10 @@
 /* How much longer than planned a standby may sleep, in ns, if its slack is not 0. The least is the kernel's
  * own slack for each sleep of a thread. */
 enum { LEAST_SLACK = 50000, MOST_SLACK = 16 * LEAST_SLACK };
+
+/* A taker that takes an element at least this often, in ns, works faster alone: waking a second thread, and
+ * sharing the lock and the cache lines of the queue with it, costs more than an element does. */
+enum { SHORT_TASK = 4000 };
 
 /* How much longer than planned a leader may sleep, in ns, if at least MANY elements were taken since a taker
  * last went to sleep. */
@@ -58,18 +63,28 @@ static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
     return queue->leader != NULL && (queue->leader_until <= due || queue->leader_element == element);
 }
 
-/* Adapts the standby's slack when a taker wakes up. If the standby was made leader in its sleep, it was
- * needed: the former leader is still busy with the element that it took. If it still is the standby, it was
- * not needed, which is the rule in a pool with short tasks. */
+/* Returns whether the former leader has taken so many elements while the standby slept on that they are
+ * short. */
+static bool leader_is_quick(const struct hora__work_source *source)
+{
+    return source->taken >= (uint32_t)((source->standby_slack + LEAST_SLACK) / SHORT_TASK);
+}
+
+/* Adapts the standby's slack when a taker wakes up. If the standby was made leader in its sleep, the former
+ * leader is still busy, and the standby was needed, unless the former leader is only busy with many short
+ * elements. If it still is the standby, it was not needed, which is the rule in a pool with short tasks. More
+ * slack needs more short elements per wake-up. So an element that is stuck behind a long one after many short
+ * ones waits for the standby hardly longer than it has waited for the short ones. */
 static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *waiter)
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct hora__work_source *source = hora__work_source_of(queue);
     if (HORA__SLEEP_IS_EXACT || queue->object.clock->source != NULL)
         return;
-    if (queue->leader == waiter && source->leader_is_lax)
+    bool was_made_leader = queue->leader == waiter && source->leader_is_lax;
+    if (was_made_leader && !leader_is_quick(source))
         source->standby_slack = source->standby_slack > LEAST_SLACK ? source->standby_slack / 2 : 0;
-    else if (source->standby == waiter && source->standby_slack < MOST_SLACK)
+    else if ((was_made_leader || source->standby == waiter) && source->standby_slack < MOST_SLACK)
         source->standby_slack = source->standby_slack > 0 ? 2 * source->standby_slack : LEAST_SLACK;
 }
 
