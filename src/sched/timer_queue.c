@@ -619,6 +619,20 @@ static bool is_short(const struct timer_queue *timer_queue, const struct hora__e
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
+/* Fetches the first entry's future and series state into the cache. The worker that has just taken an entry
+ * takes the first one next, as a rule, and the states of a thousand series do not stay in the cache: without
+ * this the worker waits for memory at each of them. Meanwhile it runs the body. */
+static inline void prefetch_first(const struct timer_queue *timer_queue)
+{
+    const struct hora__timer_heap *heap = &timer_queue->lines[timer_queue->own].exact;
+    struct hora__timer_node *node = hora__timer_heap_first(heap);
+    const struct hora__scheduled *next = node != NULL ? hora__scheduled_of_entry(entry_by_due(node)) : NULL;
+    if (next == NULL)
+        return;
+    hora__prefetch(next);
+    hora__prefetch(next->series);
+}
+
 /* Does the work of hora__timer_queue_take_entry for such an entry, with what cannot apply left out. Its slot
  * stays reserved, so no heap can return memory. The worker begins the run in this visit, if it can. */
 static hora_future *take_series(struct reading *reading, struct hora__entry *entry,
@@ -641,6 +655,7 @@ static hora_future *take_series(struct reading *reading, struct hora__entry *ent
     scheduled->series->set_backs = timer_queue->set_backs;
     scheduled->series->refreshes = timer_queue->refreshes;
     hora__series_take_locked(taken->series, scheduled, now_of(reading, timer_queue->own));
+    prefetch_first(timer_queue);
     return &scheduled->future;
 }
 
