@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/base.h - what every other header needs: linkage, attributes and the time types
+/* hora/base.h - the conventions of all headers: labels, structs, callbacks, linkage and the time types
  *
  * Every function comment uses these labels, always with the same meaning:
  *
@@ -9,9 +9,24 @@
  *               "Owner": no other thread may be inside a call on this object.
  *   Blocks:     "Never", or what the call may sleep on. Internal locks that are held for a few instructions
  *               do not count.
- *   Errors:     every code that the call can return, or "None".
+ *   Errors:     every code that the call can return, or "None". The next paragraph explains the codes that
+ *               mean the same in every call.
  *
- * Output parameters are named ret_... and are written only if the call succeeds.
+ * Errors that mean the same everywhere:
+ *
+ *   HORA_EINVAL   Without further explanation: a required pointer is NULL, a value is not one of its enum,
+ *                 or a struct_size is wrong.
+ *   HORA_EFORKED  The object was created before a fork, and this process is the child. The child must not
+ *                 use objects of the parent; it creates its own.
+ *   HORA_EDEADLK  The call was made inside a callback that runs while hora holds a lock: compare, remaining
+ *                 and ref of a queue. Calls on latches, queues, futures, timers, pools, schedulers, groups,
+ *                 completion services and registrars return it there, even if their comments do not list it.
+ *   HORA_ENOMEM   From a call that blocks, also: the thread makes its first blocking call, and there is no
+ *   HORA_EAGAIN   memory or no thread-specific storage for the record that hora keeps of it. A thread that
+ *                 has called hora_thread_self successfully never gets an error for this reason.
+ *
+ * Output parameters are named ret_... and are written only if the call succeeds. reterr_... is written only
+ * if the call fails.
  *
  * Structs that may grow start with struct_size, which allows the library to be older or newer than the
  * program. Initialize such a struct with HORA_INIT(type), or write it with its own macro.
@@ -26,7 +41,8 @@
  *
  * Structs without struct_size are frozen: they will never change. These are hora_instant, hora_task,
  * hora_error, hora_executor, hora_date, hora_calendar_window, hora_local, hora_local_moments,
- * hora_transition, hora_future_list, hora_timer and hora_future_storage.
+ * hora_transition, hora_future_list, hora_timer, hora_future_storage and hora_scheduled_functions.
+ * hora_scheduled_function grows only with the hora_declaration at its end.
  *
  * Callbacks come with an `arg` that hora passes to them, and with a `drop` where hora keeps arg beyond the
  * call. If the call fails, the caller keeps arg. Otherwise hora calls drop(arg) exactly once. drop may be
@@ -37,6 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* HORA_BEGIN_DECLS and HORA_END_DECLS enclose the declarations of each header: in C++ they have C linkage. */
 #if defined(__cplusplus)
 #define HORA_BEGIN_DECLS extern "C" {
 #define HORA_END_DECLS   }
@@ -45,7 +62,10 @@
 #define HORA_END_DECLS
 #endif
 
-#if defined(HORA_WHOLE) && !defined(__clang__) /* hora itself is being built; see src/whole.cmake */
+/* HORA_API marks a function that the library exports. HORA_NODISCARD makes the compiler warn if a caller
+ * ignores the result of a call. HORA_WHOLE is defined only while hora itself is built; see
+ * src/whole.cmake. */
+#if defined(HORA_WHOLE) && !defined(__clang__)
 #define HORA_API       __attribute__((visibility("default"), externally_visible))
 #define HORA_NODISCARD __attribute__((warn_unused_result))
 #elif defined(__GNUC__)
@@ -64,6 +84,7 @@ HORA_BEGIN_DECLS
  * tries once and does not wait. HORA_FOREVER never expires. Sums saturate; they never wrap. */
 typedef int64_t hora_ns;
 
+/* As a timeout: wait without a limit. As a time: it never comes. */
 #define HORA_FOREVER INT64_MAX
 
 /* HORA_INIT(type): initializer for a struct whose first field is struct_size. All other fields are zero.
@@ -100,11 +121,13 @@ typedef int64_t hora_ns;
 /* A point in calendar time: nanoseconds since 1970-01-01T00:00:00Z. It is a separate type so that an instant
  * and a span cannot be confused. */
 typedef struct hora_instant {
+    /* nanoseconds since the epoch, without leap seconds; negative before 1970. The range is 1677 to 2262 */
     int64_t ns;
 } hora_instant;
 
-/* Receives a text in consecutive pieces of `length` bytes, without a terminating NUL. Returns 0, or an error,
- * which stops the output. */
+/* Receives a text in consecutive pieces of `length` bytes, without a terminating NUL. `arg` is the argument
+ * that the caller passed together with the function. Returns 0, or an error, which stops the output and which
+ * the writing call returns. */
 typedef int (*hora_write_fn)(const char *text, size_t length, void *arg);
 
 HORA_END_DECLS

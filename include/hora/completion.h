@@ -5,11 +5,11 @@
  *     for (...)
  *         hora_completion_service_submit(service, HORA_TASK(fetch, page), NULL);
  *     while (more)
- *         hora_completion_service_take(service, &future);     // whichever completes next
+ *         hora_completion_service_take(service, &future);     // the one that completes next
  *
- * Each submitted task can be taken exactly once when it is done, including tasks that were cancelled,
- * rejected or abandoned. Submitting allocates everything that this requires, so no later failure can lose an
- * outcome.
+ * The service has the semantics of ExecutorCompletionService. Each submitted task can be taken exactly once
+ * when it is done, including tasks that were cancelled, rejected or abandoned. hora_completion_service_submit
+ * allocates everything that this requires, so no later failure can lose an outcome.
  *
  * Memory: the effects of a task are visible to the thread that takes its future. */
 #ifndef HORA_COMPLETION_H
@@ -24,6 +24,7 @@
 
 HORA_BEGIN_DECLS
 
+/* A completion service: an executor together with a queue of the futures that it has completed. */
 typedef struct hora_completion_service hora_completion_service;
 
 /* hora_completion_service_new - create a service that runs its tasks on `executor`
@@ -34,18 +35,19 @@ typedef struct hora_completion_service hora_completion_service;
  * next call that takes one.
  *
  * Ownership: the caller owns *ret_service and frees it with hora_completion_service_free. The executor is
- * copied. A queue supplied by the caller must outlive the service, and must live until each submitted future
- * has been taken or released.
+ * copied; its clock must outlive the service. A queue supplied by the caller must outlive the service, and
+ * must live until each submitted future has been taken or released.
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (executor, its execute or ret_service is NULL; a synchronous queue), HORA_ENOMEM,
- * HORA_EAGAIN, HORA_EFORKED. */
+ * HORA_EAGAIN, HORA_EFORKED (the queue, or a virtual clock, belongs to the parent process). */
 HORA_NODISCARD HORA_API int hora_completion_service_new(const hora_executor *executor, hora_queue *queue,
                                                         hora_completion_service **ret_service);
 
 /* hora_completion_service_free - free a service that no thread is waiting on
  *
  * NULL is allowed. Tasks that are not done continue. The service releases their futures and those that were
- * not taken; if the queue is the caller's, they go into the queue instead.
+ * not taken. If the caller supplied the queue, the futures are put into that queue instead when they are
+ * done.
  *
  * Ownership: on success the service is freed; on error nothing has changed.   Threads: Owner.
  * Blocks: Never.   Errors: HORA_EBUSY (threads are waiting), HORA_EFORKED. */
@@ -53,7 +55,9 @@ HORA_API int hora_completion_service_free(hora_completion_service *service);
 
 /* hora_completion_service_submit - submit a task whose future can be taken when it is done
  *
- * `ret_future` may be NULL. Otherwise it receives the same future that will later be taken.
+ * `ret_future` may be NULL. Otherwise it receives the same future that will later be taken. If `ret_future`
+ * is NULL and the executor returns without running the future and without keeping a reference to it, the
+ * future is completed with HORA_EREJECTED: nothing could run it any more.
  *
  * Ownership: see hora/task.h; the caller receives one reference to *ret_future.   Threads: Any thread.
  * Blocks: as the executor does.
@@ -63,9 +67,9 @@ HORA_NODISCARD HORA_API int hora_completion_service_submit(hora_completion_servi
 
 /* hora_completion_service_take - take the next completed future, waiting if necessary
  *
- * A pending interrupt is reported first. If the caller is a worker of a pool and waits for tasks that are
- * still in that pool's queue, it runs them itself. If nothing has been submitted, the call waits until a task
- * is submitted and completes.
+ * A pending interrupt is reported first, even if a future could be taken. If the caller is a worker of a pool
+ * and waits for tasks that are still in that pool's queue, it runs them itself. If nothing has been
+ * submitted, the call waits until a task is submitted and completes.
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.
  * Blocks: until a future is done, the thread is interrupted or the queue is closed.
@@ -77,7 +81,8 @@ HORA_NODISCARD HORA_API int hora_completion_service_take(hora_completion_service
 /* hora_completion_service_poll - take the next completed future if there is one
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EEMPTY, HORA_ECLOSED, HORA_EINVAL, HORA_EFORKED. */
+ * Errors: HORA_EEMPTY (no future is done), HORA_ECLOSED (the same, and the caller's queue is closed),
+ * HORA_EINVAL, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_completion_service_poll(hora_completion_service *service,
                                                          hora_future **ret_future);
 
@@ -100,8 +105,7 @@ HORA_NODISCARD HORA_API int hora_completion_service_poll_for(hora_completion_ser
  *
  * Ownership: the descriptor belongs to the service, or to the caller's queue.   Threads: Any thread.
  * Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED; otherwise the descriptor, >= 0.
- */
+ * Errors: as hora_queue_fd; otherwise the descriptor, >= 0. */
 HORA_NODISCARD HORA_API int hora_completion_service_fd(hora_completion_service *service);
 
 HORA_END_DECLS

@@ -13,7 +13,8 @@
 
 HORA_BEGIN_DECLS
 
-/* X(name, value, text): the table that generates the constants, their names and their texts. */
+/* X(name, value, text): the table that generates the constants, their names and their texts. A program may
+ * use it to generate tables of its own. */
 #define HORA_ERROR_TABLE(X)                                                            \
     X(HORA_EINVAL, -EINVAL, "invalid argument")                                        \
     X(HORA_ENOMEM, -ENOMEM, "out of memory")                                           \
@@ -40,6 +41,8 @@ HORA_BEGIN_DECLS
     X(HORA_ESHUTDOWN, -4105, "the pool is shut down")                                  \
     X(HORA_EEXPIRED, -4106, "the task did not start or finish in time")
 
+/* The constants of the table. Calls return them as int. hora/base.h says which of them mean the same in every
+ * call. */
 enum hora_error_code {
 #define HORA_ERROR_CONSTANT(name, value, text) name = (value),
     HORA_ERROR_TABLE(HORA_ERROR_CONSTANT)
@@ -54,20 +57,22 @@ enum hora_error_code {
  *     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = -1), &pool, &error) < 0)
  *         fprintf(stderr, "%s\n", error.message);        core_threads is -1, which is negative
  *
- * A failing call writes all fields, also when it fails for lack of memory. A successful call writes only
- * `code`, as 0. This struct is frozen: it will never change. */
+ * A failing call writes all fields, even if it fails for lack of memory. A successful call writes only
+ * `code`, as 0. The messages are for people and may change in any release: programs compare `code` and
+ * `field`. This struct is frozen: it will never change. */
 typedef struct hora_error {
     /* the return value of the call */
     int code;
-    /* index of the first wrong byte in the parsed text, from 0; -1 if the error is not about a text */
+    /* index of the first wrong byte in the parsed text, counted from 0; -1 if the error is not about a
+     * text */
     int offset;
     /* number of wrong bytes; 0 means that something is missing at `offset` */
     int length;
-    /* the offending field of the options or of the text, such as "core_threads", "cron" or "hour"; static.
-     * NULL means none */
+    /* the offending field of the options or of the text, such as "core_threads", "cron" or "hour". Static;
+     * NULL means that the error is not about a single field */
     const char *field;
-    /* a sentence without a full stop that includes the offending values; ends with "..." if it was truncated
-     */
+    /* a sentence without a full stop that includes the offending values; it ends with "..." if it was
+     * truncated */
     char message[240];
 } hora_error;
 

@@ -13,11 +13,11 @@
  *     hora_executor here = {.execute = run_here};
  *     hora_executor_submit(&here, HORA_TASK(resize, image), &future);
  *
- * Ownership of the tasks of hora_executor_invoke_all and hora_executor_invoke_any: if the call returns
- * HORA_EINVAL because of an argument, it has not touched any task. In every other case, whether it succeeds
- * or fails, hora owns all tasks. hora drops each of them exactly once, after its run or instead of it. A task
- * that has not started when the call returns never starts. The caller therefore has no tasks left to clean up
- * after the call. */
+ * Ownership of the tasks of hora_executor_invoke_all and hora_executor_invoke_any, and of their variants: if
+ * the call returns HORA_EINVAL because of an argument, it has not touched any task. In every other case,
+ * whether it succeeds or fails, hora owns all tasks. hora drops each of them exactly once, after its run or
+ * instead of it. A task that has not started when the call returns never starts. The caller therefore has no
+ * tasks left to clean up after the call. */
 #ifndef HORA_EXECUTOR_H
 #define HORA_EXECUTOR_H
 
@@ -30,13 +30,15 @@
 
 HORA_BEGIN_DECLS
 
-/* An executor is a value and may be copied freely. The object that `arg` points to must live as long as the
- * executor is used. */
+/* An executor: a function that runs futures, its argument, and a clock. It is a value and may be copied
+ * freely. The object that `arg` points to, and the clock, must live as long as the executor is used. */
 typedef struct hora_executor {
     /* Arranges for hora_future_run to be called for this future, now or later, on this thread or another, and
      * returns 0. A function that needs the future after it returns takes its own reference. Alternatively it
-     * returns an error and leaves the future untouched. Called with no hora lock held. */
+     * returns a negative error code and leaves the future untouched. Called with no hora lock held.
+     * Required */
     int (*execute)(hora_future *future, void *arg);
+    /* last argument of execute */
     void *arg;
     /* the clock that measures timed calls; NULL means monotonic */
     const hora_clock *clock;
@@ -52,6 +54,8 @@ HORA_API hora_executor hora_pool_executor(hora_pool *pool);
 
 /* hora_executor_submit - execute a task and return its future
  *
+ * `ret_future` must not be NULL.
+ *
  * Ownership: see hora/task.h; the caller receives one reference to *ret_future.   Threads: Any thread.
  * Blocks: as the executor does.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
@@ -61,11 +65,13 @@ HORA_NODISCARD HORA_API int hora_executor_submit(const hora_executor *executor, 
 /* hora_executor_invoke_all - execute all tasks and wait until all are done
  *
  * ret_futures[i] is the future of tasks[i]. The call succeeds even if individual tasks fail or are cancelled.
- * If the executor refuses a task, or the thread is interrupted while it waits, the call cancels all futures
- * with interrupt and returns none of them. A count of zero is a success; `tasks` and `ret_futures` may then
- * be NULL.
+ * It creates all futures before it executes the first one, so that it starts nothing if memory does not
+ * suffice. If the executor refuses a task, or the thread is interrupted while it waits, the call cancels all
+ * futures with interrupt and returns none of them. A count of zero is a success; `tasks` and `ret_futures`
+ * may then be NULL.
  *
- * The call waits forever for a future that is never run or completed.
+ * The call waits forever for a future that is never run or completed. A worker of a pool that waits for tasks
+ * in that pool's queue runs them itself; see hora_future_get.
  *
  * Ownership: for the tasks, see above; the caller receives one reference to each future.
  * Threads: Any thread.   Blocks: until all futures are done or the thread is interrupted.
@@ -94,8 +100,8 @@ HORA_NODISCARD HORA_API int hora_executor_invoke_all_for(const hora_executor *ex
  * The call executes the first task, and then one more as long as none is done, so later tasks may never be
  * executed. Before it returns, for whatever reason, it cancels all executed tasks with interrupt. Results of
  * other tasks are dropped. If `ret_result` is NULL, the result is dropped. If no task succeeds, the call
- * writes the failure code of the task that failed last to `reterr_failure`, unless that is NULL. For tasks
- * that ended in one of these ways the code is HORA_ECANCELED, HORA_EREJECTED or HORA_EABANDONED.
+ * writes the failure code of the task that failed last to `reterr_failure`, unless that is NULL. The code is
+ * HORA_ECANCELED, HORA_EREJECTED, HORA_EABANDONED or HORA_EEXPIRED for a task that ended in that way.
  *
  * Ownership: for the tasks, see above; the caller owns *ret_result.   Threads: Any thread.
  * Blocks: until one task has succeeded, all have failed or the thread is interrupted.

@@ -27,8 +27,10 @@
 
 HORA_BEGIN_DECLS
 
+/* A group of futures. */
 typedef struct hora_group hora_group;
 
+/* Options of hora_group_new. */
 typedef struct hora_group_options {
     /* sizeof(hora_group_options), set by HORA_GROUP_OPTIONS */
     uint32_t struct_size;
@@ -38,6 +40,7 @@ typedef struct hora_group_options {
     bool cancel_on_failure;
 } hora_group_options;
 
+/* HORA_GROUP_OPTIONS(.cancel_on_failure = true): an options literal. */
 #define HORA_GROUP_OPTIONS(...) HORA__LITERAL(hora_group_options, __VA_ARGS__)
 
 /* hora_group_new - create an empty group; `options` may be NULL
@@ -51,7 +54,8 @@ HORA_NODISCARD HORA_API int hora_group_new(const hora_group_options *options, ho
 
 /* hora_group_free - free a group that has no pending futures and no waiting threads
  *
- * NULL is allowed. It is safe to call as soon as the caller's own wait has returned.
+ * NULL is allowed. It is safe to call as soon as the caller's own wait has returned 0, even if the thread
+ * that completed the last future is still inside that call.
  *
  * Ownership: on success the group and its descriptor are freed; on error nothing has changed.
  * Threads: Owner.   Blocks: Never.
@@ -60,7 +64,8 @@ HORA_API int hora_group_free(hora_group *group);
 
 /* hora_group_add - add a future to a group
  *
- * A future that is already done is only counted, if it has failed, by hora_group_failed.
+ * If the future is already done, it does not become pending; if it has not succeeded, hora_group_failed
+ * counts it, and cancel_on_failure takes effect.
  *
  * Ownership: the group holds its own reference while the future is pending.   Threads: Any thread.
  * Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
@@ -82,12 +87,13 @@ HORA_NODISCARD HORA_API int hora_group_submit(hora_group *group, const hora_exec
  * Ownership: not transferred.   Threads: Any thread.
  * Blocks: until no future is pending or the thread is interrupted.
  * Errors: HORA_EINTERRUPTED, HORA_EDEADLK (in a worker: one of the tasks waits for the caller, or is the
- * caller), HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
+ * caller; see hora_future_get), HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_group_await(hora_group *group);
 
 /* hora_group_await_for - wait until no future is pending, at most for `timeout` of the group's clock
  *
- * Precedence: a pending interrupt, then no pending future, then the timeout.
+ * Precedence: a pending interrupt, then no pending future, then the timeout. Deadlocks are not detected
+ * unless the timeout is HORA_FOREVER.
  *
  * Ownership: not transferred.   Threads: Any thread.
  * Blocks: until no future is pending, the timeout expires or the thread is interrupted.
@@ -96,8 +102,8 @@ HORA_NODISCARD HORA_API int hora_group_await_for(hora_group *group, hora_ns time
 
 /* hora_group_cancel - cancel all pending futures and return how many this call cancelled
  *
- * Calls hora_future_cancel for each, newest first, so that queued tasks do not start in the meantime. Futures
- * that are added during the call are not cancelled.
+ * Calls hora_future_cancel with `interrupt` for each, newest first, so that queued tasks do not start in the
+ * meantime. Futures that are added during the call are not cancelled.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_group_cancel(hora_group *group, bool interrupt);
@@ -109,7 +115,7 @@ HORA_API int hora_group_pending(hora_group *group);
 
 /* hora_group_failed - return how many futures have not succeeded since the group was created
  *
- * These are futures that failed or were cancelled, rejected or abandoned.
+ * These are futures that failed or were cancelled, rejected, abandoned or expired.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_group_failed(hora_group *group);
@@ -120,8 +126,8 @@ HORA_API int hora_group_failed(hora_group *group);
  *
  * Ownership: the descriptor belongs to the group and is closed by hora_group_free.   Threads: Any thread.
  * Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED; otherwise the descriptor, >= 0.
- */
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED; otherwise the descriptor,
+ * >= 0. */
 HORA_NODISCARD HORA_API int hora_group_fd(hora_group *group);
 
 HORA_END_DECLS

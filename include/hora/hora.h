@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/hora.h - all public headers of libhora */
+/* hora/hora.h - includes all public headers of libhora
+ *
+ * A program may include this header, or only those that it needs: each header includes what it depends on.
+ * hora/base.h explains the conventions of all of them. */
 #ifndef HORA_HORA_H
 #define HORA_HORA_H
 

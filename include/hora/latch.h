@@ -10,7 +10,8 @@
  *     ...
  *     hora_latch_await(ready);                      // until all three have
  *
- * All calls return HORA_EDEADLK inside a callback that runs under a lock (compare and remaining of a queue).
+ * All calls return HORA_EDEADLK inside a callback that runs while hora holds a lock (compare, remaining and
+ * ref of a queue).
  *
  * Memory: actions of a thread before count_down are visible to every thread whose wait returned 0. */
 #ifndef HORA_LATCH_H
@@ -22,8 +23,10 @@
 
 HORA_BEGIN_DECLS
 
+/* A countdown latch. */
 typedef struct hora_latch hora_latch;
 
+/* Options of hora_latch_new. */
 typedef struct hora_latch_options {
     /* sizeof(hora_latch_options), set by HORA_LATCH_OPTIONS */
     uint32_t struct_size;
@@ -48,8 +51,8 @@ HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *
 
 /* hora_latch_free - free a latch that no thread is waiting for
  *
- * NULL is allowed. It is safe to call as soon as the caller's own wait has returned, even if the thread that
- * made the last count_down is still inside that call.
+ * NULL is allowed. It is safe to call as soon as the caller's own wait has returned 0, even if the thread
+ * that made the last count_down is still inside that call.
  *
  * Ownership: on success the latch is freed; on error nothing has changed.   Threads: Owner.   Blocks: Never.
  * Errors: HORA_EBUSY (threads are waiting), HORA_EDEADLK, HORA_EFORKED. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/metrics.h - pool metrics: how long tasks waited and ran, how late they were, how many there were
  *
+ *     hora_distribution wait = HORA_INIT(hora_distribution);
+ *     hora_pool_get_distribution(pool, "resize", HORA_METRIC_WAIT, &wait);
+ *
  * For pools created with `.metrics = HORA_METRICS()`. Each worker records its measurements in its own memory
  * without a lock. A reader adds them up without stopping the workers. Values are kept in histogram buckets
  * whose bounds are less than 13 % apart. Count, sum and maximum are exact (a sum that overflows is
  * INT64_MAX).
  *
  * Tasks are grouped by name. Tasks without a name, or with an empty one, count only for the pool as a whole.
- * In calls, a NULL `name` means the whole pool. A name that has not been seen, or that appeared after
- * max_names others, yields HORA_ENOENT. The latter are counted under "other". */
+ * In calls, a NULL `name` means the whole pool. A name that has not been seen yields HORA_ENOENT. So does one
+ * that appeared after max_names others: such names are counted together under "other". */
 #ifndef HORA_METRICS_H
 #define HORA_METRICS_H
 
@@ -20,15 +23,18 @@
 
 HORA_BEGIN_DECLS
 
+/* The option `metrics` of pools and schedulers. */
 typedef struct hora_metrics {
-    /* set by HORA_METRICS */
+    /* sizeof(hora_metrics), set by HORA_METRICS */
     uint32_t struct_size;
-    /* maximum number of distinct task names, at most 65536; later names count as "other"; 0 means 100 */
+    /* maximum number of distinct task names, at most 65536; later names count as "other". 0 means 100 */
     int max_names;
 } hora_metrics;
 
+/* HORA_METRICS() or HORA_METRICS(.max_names = n): an options literal. */
 #define HORA_METRICS(...) HORA__LITERAL(hora_metrics, __VA_ARGS__)
 
+/* What is measured. */
 typedef enum hora_metric {
     /* from the time a task could have started (its submission or its planned time) until it started */
     HORA_METRIC_WAIT = 0,
@@ -38,39 +44,48 @@ typedef enum hora_metric {
     HORA_METRIC_RUN,
 } hora_metric;
 
-/* The values at one moment; all zero if there are none. */
+/* The distribution of a metric at one moment. All values are zero if nothing has been measured. */
 typedef struct hora_distribution {
-    /* set by hora_pool_get_distribution */
+    /* sizeof(hora_distribution), set by HORA_INIT */
     uint32_t struct_size;
+    /* number of measured values */
     int64_t count;
+    /* sum of all values; INT64_MAX if it overflows */
     hora_ns sum;
+    /* the largest value */
     hora_ns max;
+    /* the median, accurate to 13 %, like the three values below */
     hora_ns p50;
+    /* the value that 90 % of all values do not exceed */
     hora_ns p90;
+    /* the same for 99 % */
     hora_ns p99;
+    /* the same for 99.9 % */
     hora_ns p999;
 } hora_distribution;
 
 /* hora_pool_get_distribution - get the distribution of one metric
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool has no metrics), HORA_ENOENT (unknown name), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (also if *ret_distribution was not initialized with HORA_INIT), HORA_ENOTSUP (the pool
+ * has no metrics), HORA_ENOENT (unknown name), HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric measure,
                                                        hora_distribution *ret_distribution);
 
 /* hora_pool_quantile - return the value below which a fraction `q` of all values lie
  *
- * 0.5 yields the median, 0 the minimum and 1 the maximum.
+ * 0.5 yields the median, 0 the minimum and 1 the maximum. The value is 0 if nothing has been measured.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_pool_get_distribution; also HORA_EINVAL if q is not between 0 and 1. */
 HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure,
                                                double q, hora_ns *ret_value);
 
-/* Approximate current numbers of tasks, or of runs of series. Completed runs are read before started runs, so
+/* Numbers of tasks, or of runs of series, since the pool was created. They are read while the workers
+ * continue, so they may be of slightly different moments. Completed runs are read before started runs, so
  * done + failed never exceeds started. */
 typedef struct hora_counts {
-    /* set by hora_pool_get_counts */
+    /* sizeof(hora_counts), set by HORA_INIT */
     uint32_t struct_size;
     /* submitted tasks, including rejected ones */
     int64_t submitted;
@@ -93,12 +108,14 @@ typedef struct hora_counts {
     /* runs that were reported as stuck */
     int64_t stuck;
 
-    /* The following fields describe the whole pool and are 0 for a name. */
+    /* The following two fields describe the whole pool and are 0 for a name. */
+
     /* how long the longest-waiting task that could start has waited so far; 0 if none is waiting. In a queue
      * with its own order, only the first tasks are examined */
     hora_ns oldest;
 
-    /* how late the most overdue scheduled task is at this moment; 0 if none is overdue */
+    /* how late the most overdue scheduled task is at this moment; 0 if none is overdue, and in a pool that is
+     * not a scheduler */
     hora_ns latest;
 } hora_counts;
 
@@ -110,7 +127,8 @@ HORA_NODISCARD HORA_API int hora_pool_get_counts(hora_pool *pool, const char *na
 
 /* hora_pool_task_names - list up to `max` known task names in alphabetical order
  *
- * Returns how many there are.
+ * Returns how many there are, which may be more than `max`. If `max` is 0, the call only counts them, and
+ * `names` may be NULL.
  *
  * Ownership: the texts belong to the pool.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (names is NULL and max > 0; max < 0), HORA_ENOTSUP, HORA_ENOMEM, HORA_EFORKED. */
@@ -141,6 +159,7 @@ typedef enum hora_metrics_format {
  * hora_latest_seconds. For each class of a pool with admission: hora_class_running{pool,class},
  * hora_class_waiting, hora_class_limit and hora_class_started_total. For a pool without metrics, the output
  * contains what hora_pool_get_stats provides. Numbers of different names may be of different moments.
+ * docs/guide/seeing.md shows useful queries.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: As `write` does, with no hora lock held.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */

@@ -18,8 +18,8 @@
  *
  * Tasks can be declared before there is a scheduler, and their handles are available immediately. Binding a
  * scheduler schedules all of them: first those with a trigger, then cron, fixed rate, fixed delay and
- * one-shot tasks, each in the order of declaration. A task that is declared later is scheduled immediately.
- */
+ * one-shot tasks, each in the order of declaration. A task that is declared later is scheduled
+ * immediately. */
 #ifndef HORA_REGISTRAR_H
 #define HORA_REGISTRAR_H
 
@@ -36,7 +36,7 @@ HORA_BEGIN_DECLS
 
 /* When a declared task runs. The texts are durations (hora_duration_parse), except cron and zone, which are
  * as in hora/scheduler.h. In all of them ${name} and ${name:default} are replaced; see
- * hora_registrar_options. A text that is empty, or becomes empty, counts as absent. The rules:
+ * hora_registrar_options. A text that is empty, or becomes empty, counts as absent. These rules apply:
  *
  *   - At most one of cron, fixed rate, fixed delay and trigger is given. If none is, the task runs once, and
  *     an initial delay is required.
@@ -49,51 +49,64 @@ HORA_BEGIN_DECLS
 typedef struct hora_declaration {
     /* sizeof(hora_declaration), set by HORA_DECLARATION */
     uint32_t struct_size;
-    /* replaces the name of the task */
+    /* replaces the name of the task; NULL or "" means that it has its own name, or that of `schedule` */
     const char *name;
-    /* lenient: times that pass during a run are dropped; if `schedule` is given, its `missed` decides */
+    /* the times of this expression. Times that pass during a run are dropped (lenient mode), but if
+     * `schedule` is given, its `missed` decides */
     const char *cron;
-    /* NULL means the zone of the machine, "local" */
+    /* the zone of cron; NULL means the zone of the machine, "local" */
     const char *zone;
+    /* the syntax of cron; 0 means Spring's six fields */
     hora_cron_dialect dialect;
+    /* the clock-change rule of cron; 0 means literal */
     hora_dst dst;
     /* as hora_scheduler_schedule_at_fixed_rate, but a failure does not end the series */
     hora_ns fixed_rate;
+    /* the same as a text */
     const char *fixed_rate_text;
     /* as hora_scheduler_schedule_with_fixed_delay, but a failure does not end the series */
     hora_ns fixed_delay;
+    /* the same as a text */
     const char *fixed_delay_text;
-    /* as hora_scheduler_schedule_with and a trigger; the registrar takes a reference */
+    /* as `trigger` of hora_schedule; the registrar takes a reference */
     hora_trigger *trigger;
-    /* to run once and immediately, set the text to "0" */
+    /* delay before the first run, counted from the moment at which the task is scheduled */
     hora_ns initial_delay;
+    /* the same as a text; to run once and immediately, set it to "0" */
     const char *initial_delay_text;
-    /* unit of texts that name none; 0 means milliseconds */
+    /* unit of duration texts that name none, in nanoseconds; 0 means milliseconds */
     hora_ns unit;
-    /* everything else: clock, missed, grace, overlap, failure, back_off, slack, spread, count, end. Its times
-     * must be zero. Copied. NULL means the behaviour of Spring */
+    /* everything else: clock, missed, grace, overlap, failure, back_off, slack, spread, count, end, name and
+     * options. Its other fields, which say when to run, must be zero. Copied. NULL means the behaviour of
+     * Spring */
     const hora_schedule *schedule;
 } hora_declaration;
 
+/* HORA_DECLARATION(.cron = "0 0 3 * * *"): a declaration literal. In C++ before C++20, start with
+ * HORA_INIT(hora_declaration) and assign the fields. */
 #define HORA_DECLARATION(...) HORA__LITERAL(hora_declaration, __VA_ARGS__)
 
 /* Returns the value of ${name} in a text of a declaration, or NULL if there is none. Values, defaults and
- * names may themselves contain placeholders. The returned text must remain valid until the call that asked
- * for it returns. Called by the declaring thread with no hora lock held. */
+ * names may themselves contain placeholders, nested at most 16 deep; a text may have at most 4096 bytes after
+ * the replacement. The returned text must remain valid until the call that asked for it returns. Called by
+ * the declaring thread with no hora lock held. */
 typedef const char *(*hora_resolve_fn)(const char *name, void *arg);
 
+/* Options of hora_registrar_new. */
 typedef struct hora_registrar_options {
     /* sizeof(hora_registrar_options), set by HORA_REGISTRAR_OPTIONS */
     uint32_t struct_size;
     /* resolves ${name} and ${name:default} in texts; NULL means that nothing is replaced and that "${" is
      * refused */
     hora_resolve_fn resolve;
-    /* its last argument */
+    /* last argument of resolve; must be NULL if resolve is NULL */
     void *arg;
 } hora_registrar_options;
 
+/* HORA_REGISTRAR_OPTIONS(.resolve = f): an options literal. */
 #define HORA_REGISTRAR_OPTIONS(...) HORA__LITERAL(hora_registrar_options, __VA_ARGS__)
 
+/* A registrar: declared tasks, and the scheduler that runs them. */
 typedef struct hora_registrar hora_registrar;
 
 /* A declared task. It belongs to its registrar and lives as long as the registrar. */
@@ -108,34 +121,38 @@ HORA_NODISCARD HORA_API int hora_registrar_new(const hora_registrar_options *opt
 
 /* hora_registrar_add - declare a task
  *
- * The message in `reason` starts with the task: "nightly (jobs.c:12): initial delay and cron do not go
- * together". If the trigger has no time when the task is scheduled, or if `end` has already passed, the task
- * is over; this is not an error.
+ * `ret_registration` may be NULL. The message in `reason` starts with the task: "nightly (jobs.c:12): initial
+ * delay and cron do not go together". If the trigger has no time when the task is scheduled, or if `end` has
+ * already passed, the task never runs; this is not an error.
  *
  * Ownership: see hora/task.h: arg is dropped when the task will not run again, and immediately if the task is
  * disabled. Texts, including the name, are copied.
  * Threads: Any thread.   Blocks: While a zone is read.
- * Errors: HORA_EINVAL (see `reason`), HORA_ENOMEM, HORA_ECLOSED, HORA_EFORKED, those of hora_zone_new, and,
- * if a scheduler is bound, those of hora_scheduler_schedule_with. On error the task has not been declared. */
+ * Errors: HORA_EINVAL (see `reason`), HORA_ERANGE (a duration is too long), HORA_ENOMEM, HORA_ECLOSED (the
+ * registrar is closed), HORA_EFORKED, those of hora_zone_new, and, if a scheduler is bound, those of
+ * hora_scheduler_schedule_with. On error the task has not been declared. */
 HORA_NODISCARD HORA_API int hora_registrar_add(hora_registrar *registrar, const hora_task *task,
                                                const hora_declaration *declaration,
                                                hora_registration **ret_registration, hora_error *reason);
 
 /* hora_registrar_bind - schedule all declared tasks on a scheduler
  *
- * NULL means a scheduler of the registrar's own, with one thread. If one task cannot be scheduled, none is:
- * nothing has run, nothing is bound, and the call can be repeated.
+ * NULL means that the registrar creates its own scheduler, with one thread. If one task cannot be scheduled,
+ * none is: nothing has run, nothing is bound, and the call can be repeated. A registrar is bound to one
+ * scheduler, until it is closed.
  *
  * Ownership: the caller keeps the scheduler, which must live until the registrar is closed.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, not a scheduler), HORA_EBUSY (one is bound or being bound), HORA_ECLOSED,
- * HORA_EFORKED, and those of hora_scheduler_new and hora_scheduler_schedule_with. */
+ * Errors: HORA_EINVAL (the registrar is NULL; a pool that is not a scheduler), HORA_EBUSY (a scheduler is
+ * bound or being bound), HORA_ECLOSED, HORA_EFORKED, and those of hora_scheduler_new and
+ * hora_scheduler_schedule_with. */
 HORA_API int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason);
 
 /* hora_registrar_close - cancel all tasks and refuse further declarations: returns 0
  *
- * Runs in progress are not interrupted. If the registrar uses its own scheduler, the call waits for them, and
- * that wait cannot be interrupted. The handles remain valid. The call can be repeated.
+ * Runs in progress are not interrupted. If the registrar uses its own scheduler, the call waits for them.
+ * That wait cannot be interrupted; an interrupt stays pending. The handles remain valid. The call can be
+ * repeated.
  *
  * Ownership: arg of every task is dropped; for a running task, when its run ends.   Threads: Any thread.
  * Blocks: until runs on the registrar's own scheduler have ended.
@@ -160,12 +177,16 @@ HORA_API int hora_registrar_count(hora_registrar *registrar);
 
 /* hora_registrar_get - return the declared task number `index`, from 0; NULL if there is none
  *
- * Ownership: it belongs to the registrar.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Tasks are numbered in the order of declaration. Returns NULL for NULL and in the child of a fork.
+ *
+ * Ownership: the handle belongs to the registrar.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_registration *hora_registrar_get(hora_registrar *registrar, int index);
 
 /* hora_registrar_find - return the first task with the given name; NULL if there is none
  *
- * Ownership: it belongs to the registrar.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Returns NULL for NULL and in the child of a fork. The name "" finds the first task without a name.
+ *
+ * Ownership: the handle belongs to the registrar.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_registration *hora_registrar_find(hora_registrar *registrar, const char *name);
 
 /* ---- handles ---- */
@@ -175,62 +196,72 @@ HORA_API hora_registration *hora_registrar_find(hora_registrar *registrar, const
  * Ownership: the text belongs to the registration.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API const char *hora_registration_name(const hora_registration *registration);
 
-/* hora_registration_next - return when the task will run next: 1 if it will, otherwise 0
+/* hora_registration_next - get the time at which a task will run next: returns 1, or 0 if there is none
  *
- * Returns 0 if the task is disabled, cancelled, over, paused, running, due now or not yet bound. The time is
- * an instant of the wall clock as set now, whichever clock the task uses.
+ * Returns 0 if the task is disabled, cancelled, done, paused, running, due now or not yet scheduled. The time
+ * is an instant of the wall clock as it is set now, even if the task uses another clock.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL), HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_registration_next(hora_registration *registration, hora_instant *ret_next);
 
+/* What is known about the last run of a declared task. */
 typedef enum hora_outcome_state {
-    /* it has not run */
+    /* the task has not run */
     HORA_OUTCOME_NONE = 0,
-    /* it is running */
+    /* a run is in progress */
     HORA_OUTCOME_STARTED,
+    /* the last run has succeeded */
     HORA_OUTCOME_SUCCESS,
+    /* the last run has failed */
     HORA_OUTCOME_ERROR,
 } hora_outcome_state;
 
+/* The last run of a declared task, at one moment. */
 typedef struct hora_outcome {
-    /* set by HORA_INIT */
+    /* sizeof(hora_outcome), set by HORA_INIT */
     uint32_t struct_size;
+    /* of the last run */
     hora_outcome_state state;
-    /* start of that run; 0 if there was none */
+    /* start of the last run; 0 if there was none */
     hora_instant start;
-    /* HORA_OUTCOME_ERROR: its failure code */
+    /* HORA_OUTCOME_ERROR: the failure code of the last run. Otherwise 0 */
     int code;
+    /* number of started runs */
     int64_t runs;
+    /* number of failed runs */
     int64_t failures;
 } hora_outcome;
 
 /* hora_registration_get_outcome - get the outcome of the last run
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (NULL; *ret_outcome was not initialized with HORA_INIT), HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_registration_get_outcome(hora_registration *registration,
                                                           hora_outcome *ret_outcome);
 
 /* hora_registration_cancel - cancel a task: returns 1, or 0 if it would not have run again anyway
  *
- * A task that is cancelled before a scheduler is bound never runs.
+ * A task that is cancelled before a scheduler is bound never runs. With `interrupt`, the thread of a run in
+ * progress is interrupted.
  *
- * Ownership: arg is dropped.   Threads: Any thread.   Blocks: Never.
+ * Ownership: arg is dropped; if the task is running, when its run ends.   Threads: Any thread.
+ * Blocks: Never.
  * Errors: HORA_EINVAL (NULL), HORA_EFORKED. */
 HORA_API int hora_registration_cancel(hora_registration *registration, bool interrupt);
 
 /* hora_registration_future - return the future of a task, to pause, re-time or inspect it
  *
- * NULL if the task is not scheduled. The run and arg of its hora_future_task are internal wrappers around the
- * declared ones.
+ * NULL if the task has not been scheduled, for NULL, and in the child of a fork. The run and arg of its
+ * hora_future_task are internal wrappers around the declared ones.
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_future *hora_registration_future(hora_registration *registration);
 
 /* hora_registration_describe - describe a task in words: "nightly: at 03:00 every day, Europe/Paris"
  *
- * Writes at most `size` bytes including the terminating NUL, and returns the length of the complete text.
+ * Like snprintf, it writes as much as fits, always with a terminating NUL if size > 0, and returns the length
+ * of the complete text. The wording may change in any release.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL; text is NULL and size is not 0). */
@@ -240,16 +271,23 @@ HORA_API int hora_registration_describe(hora_registration *registration, char *t
 
 /* The record that HORA_SCHEDULED_FUNCTION leaves in the program. */
 typedef struct hora_scheduled_function {
+    /* the function */
     int (*run)(void);
+    /* its name in the source */
     const char *name;
+    /* source file and line of the definition */
     const char *file;
     int line;
+    /* when it runs */
     hora_declaration declaration;
 } hora_scheduled_function;
 
-/* The range of these records in a program or library. */
+/* The range of pointers to these records in a program or library. A pointer may be NULL: a linker may leave
+ * gaps. */
 typedef struct hora_scheduled_functions {
+    /* the first pointer; equal to `end` if there is none */
     const hora_scheduled_function *const *first;
+    /* the place after the last one */
     const hora_scheduled_function *const *end;
 } hora_scheduled_functions;
 
@@ -282,7 +320,7 @@ const hora_scheduled_function *const __start_hora_scheduled[];
 extern __attribute__((weak, visibility("hidden")))
 const hora_scheduled_function *const __stop_hora_scheduled[];
 
-/* HORA_SCHEDULED_FUNCTIONS_EXPORT; makes the functions of a dynamically loaded library visible to
+/* HORA_SCHEDULED_FUNCTIONS_EXPORT; makes the scheduled functions of a dynamically loaded library visible to
  * hora_registrar_scan_library. Write it once in the library. */
 #define HORA_SCHEDULED_FUNCTIONS_EXPORT                                     \
     extern HORA_API const hora_scheduled_functions hora_scheduled_exported; \
@@ -315,9 +353,9 @@ static inline int hora_registrar_scan(hora_registrar *registrar, hora_error *rea
 
 /* hora_registrar_scan_library - declare the functions of a library that was loaded with dlopen
  *
- * Returns how many there are. The library must contain HORA_SCHEDULED_FUNCTIONS_EXPORT; exactly once. It must
- * not be unloaded before the handles of its functions are cancelled and none of them is running, or the
- * registrar is closed.
+ * Returns how many there are. `library` is the handle that dlopen returned. The library must contain
+ * HORA_SCHEDULED_FUNCTIONS_EXPORT; exactly once. It must not be unloaded before all its functions have been
+ * cancelled and none of them is running, or the registrar is closed.
  *
  * Ownership: as hora_registrar_add_functions.   Threads: Any thread.   Blocks: While zones are read.
  * Errors: as hora_registrar_add; HORA_ENOENT (the library exports none). */

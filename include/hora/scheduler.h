@@ -22,8 +22,10 @@
  * Terms used in this header:
  *
  *   planned time   when a run should start, by the clock of the schedule.
+ *   due            a task is due when its planned time has come.
+ *   one-shot       a task that is not a series: it runs once, or until it succeeds (HORA_FAILURE_BACK_OFF).
  *   series         all runs of one task with fixed_rate, fixed_delay, cron, trigger or next. Its future is
- *                  done when the series is over.
+ *                  done when the series has ended.
  *   missed         a planned time that passed without a run for any reason: the previous run took too long,
  *                  all threads were busy, the machine was suspended, or the clock was set forward.
  *   skipped        a missed time that is not made up. Skipped times are counted.
@@ -64,11 +66,11 @@ HORA_BEGIN_DECLS
 
 /* ---- schedules ---- */
 
-/* A scheduler is a pool. */
+/* A scheduler: a pool whose queue is ordered by time. */
 typedef hora_pool hora_scheduler;
 
 /* What happens to missed planned times of a rate or of cron, and to those of `next` and of a trigger if they
- * return times that have passed. */
+ * return times that have passed. A fixed delay misses no times. */
 typedef enum hora_missed {
     /* one run makes up for all of them, then the series returns to its planned times; the others count as
      * skipped */
@@ -106,6 +108,8 @@ typedef enum hora_failure {
     HORA_FAILURE_BACK_OFF,
 } hora_failure;
 
+/* When and how a task runs. A schedule that cannot work, or of which a part would have no effect, is refused;
+ * see hora_schedule_check. */
 typedef struct hora_schedule {
     /* sizeof(hora_schedule), set by HORA_SCHEDULE */
     uint32_t struct_size;
@@ -125,21 +129,23 @@ typedef struct hora_schedule {
     hora_ns fixed_rate;
     /* pause between the end of a run and the next one */
     hora_ns fixed_delay;
-    /* function that returns the next time */
+    /* function that returns the next time; see hora/trigger.h */
     hora_next_fn next;
+    /* last argument of next */
     void *next_arg;
     /* trigger that returns the next time; the scheduler takes a reference */
     hora_trigger *trigger;
     /* the times of this expression; see hora/cron.h. `missed` alone decides which times that have passed are
-     * made up */
+     * made up. The text is not needed after the call */
     const char *cron;
 
     /* the zone of cron; NULL means the zone of the machine, "local". See hora_zone_new. A scheduler reads
-     * each zone once, and again in hora_scheduler_refresh_zones */
+     * each zone once, and again in hora_scheduler_refresh_zones. The text is not needed after the call */
     const char *zone;
 
+    /* the syntax of cron; 0 means Spring's six fields */
     hora_cron_dialect dialect;
-    /* how the times of cron behave when the clocks of the zone change */
+    /* how the times of cron behave when the clocks of the zone change; 0 means literal */
     hora_dst dst;
 
     /* the clock of the schedule; HORA_CLOCK_DEFAULT means the scheduler's own clock, but the wall clock for
@@ -147,35 +153,40 @@ typedef struct hora_schedule {
      * their next time by the new clock. A time given for the first run stays, and so does a fixed_delay */
     hora_clock_id clock;
 
-    /* no run is planned after this time of the wall clock; 0 means no end */
+    /* series: no run is planned after this time of the wall clock; 0 means no end */
     hora_instant end;
-    /* maximum number of runs; 0 means no limit */
+    /* series: maximum number of runs; 0 means no limit */
     int64_t count;
 
+    /* what happens to missed times; requires fixed_rate, next, trigger or cron */
     hora_missed missed;
-    /* HORA_MISSED_AT_MOST: the maximum, at least 1 */
+    /* HORA_MISSED_AT_MOST: the maximum, at least 1. Otherwise 0 */
     int missed_max;
     /* a run that would start later than this after its planned time is skipped; 0 means that it is never too
      * late */
     hora_ns grace;
+    /* what happens to times that come during a run. HORA_OVERLAP_QUEUE_ONE requires fixed_rate.
+     * HORA_OVERLAP_ALLOW requires fixed_rate, next, trigger or cron, and excludes HORA_FAILURE_BACK_OFF */
     hora_overlap overlap;
-    /* HORA_OVERLAP_ALLOW: the maximum, 2 to 1000 */
+    /* HORA_OVERLAP_ALLOW: the maximum, 2 to 1000. Otherwise 0 */
     int overlap_max;
 
+    /* how a failed run affects later runs */
     hora_failure failure;
-    /* end the series after this many consecutive failures; 0 means never */
+    /* end the series after this many consecutive failures; 0 means never. Not with HORA_FAILURE_STOP */
     int stop_after;
     /* HORA_FAILURE_BACK_OFF: the first pause; 0 means 1 s */
     hora_ns back_off;
-    /* at least 1; 0 means 2 */
+    /* HORA_FAILURE_BACK_OFF: 1 to 1e9; 0 means 2 */
     double back_off_factor;
-    /* the longest pause; 0 means 5 min, or back_off if that is longer */
+    /* HORA_FAILURE_BACK_OFF: the longest pause; 0 means 5 min, or back_off if that is longer */
     hora_ns back_off_max;
 
     /* how much later than planned a run may start, so that wake-ups can be merged; 0 means precise */
     hora_ns slack;
-    /* delays all planned times by a fixed offset below this value, computed from a hash of the name, so that
-     * tasks with the same times do not all run at once; 0 means none */
+    /* delays all planned times by a fixed offset below this value, so that tasks with the same times do not
+     * all run at once. The offset is computed from a hash of the name, which is required, and is the same in
+     * every process. At most fixed_rate, if that is given; 0 means none */
     hora_ns spread;
 
     /* replaces the name of the task; must live as long as that name, see hora/task.h */
@@ -184,12 +195,14 @@ typedef struct hora_schedule {
     const hora_task_options *options;
 } hora_schedule;
 
+/* HORA_SCHEDULE(.fixed_rate = HORA_SECONDS(5), .count = 10): a schedule literal. In C++ before C++20, start
+ * with HORA_INIT(hora_schedule) and assign the fields. */
 #define HORA_SCHEDULE(...) HORA__LITERAL(hora_schedule, __VA_ARGS__)
 
 /* hora_schedule_check - check whether a schedule is valid and, if not, say why
  *
  * hora_scheduler_schedule_with refuses the same schedules. The check includes the zone and the cron
- * expression.
+ * expression. It does not include `options`, which depend on the scheduler: see hora_task_options_check.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: While a zone is read.
  * Errors: HORA_EINVAL; with cron also HORA_ENOMEM and those of hora_zone_new. */
@@ -198,17 +211,19 @@ HORA_NODISCARD HORA_API int hora_schedule_check(const hora_schedule *schedule, h
 /* ---- schedulers ---- */
 
 /* Called for each task that is executed, submitted or scheduled, before anything else is done with it. It may
- * change the task, for example to wrap run in a function of its own, or refuse it with an error, which the
- * call then returns. It is not called for futures that were created elsewhere; these include futures of
- * hora_executor_invoke_all and _any, completion services and groups. If the call fails later, the caller
- * keeps the original task, and neither run nor drop of the changed task is called. Memory that decorate
- * allocates should therefore be reachable through arg. */
+ * change the task, for example to wrap run in a function of its own, and returns 0. Or it returns a negative
+ * error code, which refuses the task and which the call returns. It is not called for futures that were
+ * created elsewhere; these include futures of hora_executor_invoke_all and _any, completion services and
+ * groups. If the call fails later, the caller keeps the original task, and neither run nor drop of the
+ * changed task is called. Memory that decorate allocates should therefore be reachable through arg. For
+ * timers see hora/timer.h. */
 typedef int (*hora_decorate_fn)(hora_scheduler *scheduler, hora_task *task, void *arg);
 
+/* Options of hora_scheduler_new. Those with the name of a field of hora_pool_options mean the same. */
 typedef struct hora_scheduler_options {
     /* sizeof(hora_scheduler_options), set by HORA_SCHEDULER_OPTIONS */
     uint32_t struct_size;
-    /* 0 or more; with 0 there is one thread as long as anything is scheduled */
+    /* maximum number of threads; 0 or more. With 0 there is one thread as long as anything is scheduled */
     int core_threads;
     /* how long a surplus worker may stay idle; 0 means 10 ms */
     hora_ns keep_alive;
@@ -216,24 +231,28 @@ typedef struct hora_scheduler_options {
     bool core_time_out;
     /* the rejection policy after shutdown; not HORA_REJECT_BLOCK, which would have no effect */
     hora_reject reject;
-    /* HORA_REJECT_CALLBACK: the handler */
+    /* HORA_REJECT_CALLBACK: the handler. Otherwise NULL */
     hora_reject_fn reject_handler;
-    /* NULL means that hora creates the threads */
+    /* starts threads for the scheduler; NULL means that hora creates them */
     hora_thread_factory_fn thread_factory;
     /* hooks around each run; NULL means none */
     hora_before_fn before;
     hora_after_fn after;
+    /* called once, before the scheduler is TERMINATED; NULL means none */
     hora_terminated_fn terminated;
+    /* called for each new task; NULL means none */
     hora_decorate_fn decorate;
     /* last argument of all callbacks above */
     void *arg;
-    /* prefix of thread names, copied; NULL means "pool-N-thread-", where N counts pools */
+    /* name of the scheduler, copied, and truncated if it is longer than 30 bytes. The threads are called
+     * "name-1", "name-2" and so on. NULL means "pool-N-thread", where N counts pools */
     const char *name;
-    /* stack size of threads that hora creates, PTHREAD_STACK_MIN to 1 TB; 0 means the system default */
+    /* stack size of threads that hora creates, PTHREAD_STACK_MIN to 1 TB; 0 means the system default. Must be
+     * 0 if thread_factory is set */
     size_t stack_size;
     /* the clock that measures delays; NULL means monotonic */
     const hora_clock *clock;
-    /* the setters of hora/pool.h and below return HORA_ENOTSUP */
+    /* the settings cannot change: the setters of hora/pool.h and below return HORA_ENOTSUP */
     bool frozen;
     /* cancelled tasks stay in the queue until they are due, as in the JDK by default */
     bool keep_cancelled;
@@ -261,34 +280,42 @@ typedef struct hora_scheduler_options {
     /* must be 0: a scheduler does not grow (see hora/pool.h) */
     hora_ns grow_after;
 
-    /* where hora_pool_request_dump writes to; requires a thread and a descriptor. NULL means nowhere. See
+    /* receives the dumps of hora_pool_request_dump; requires a thread and a descriptor. NULL means none. See
      * hora/explain.h */
     hora_write_fn dump;
+    /* last argument of dump; must be NULL if dump is NULL */
     void *dump_arg;
 } hora_scheduler_options;
 
+/* HORA_SCHEDULER_OPTIONS(.core_threads = 2): an options literal. In C++ before C++20, start with
+ * HORA_INIT(hora_scheduler_options) and assign the fields. */
 #define HORA_SCHEDULER_OPTIONS(...) HORA__LITERAL(hora_scheduler_options, __VA_ARGS__)
 
 /* hora_scheduler_new - create a scheduler; threads start when tasks are scheduled
  *
- * Options that cannot work are refused.
+ * Options that cannot work, or that would have no effect, are refused. `reason` says which option and why.
+ * NULL options mean the defaults: no core threads, which still gives one thread while anything is scheduled.
  *
- * Ownership: the caller owns *ret_scheduler and frees it with hora_pool_free. The clock must outlive the
+ * Ownership: the caller owns *ret_scheduler and frees it with hora_scheduler_free. The clock must outlive the
  * scheduler.
- * Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
+ * Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN; HORA_EMFILE and HORA_ENFILE (dump); HORA_EFORKED (the clock
+ * is a virtual clock of the parent process). */
 HORA_NODISCARD HORA_API int hora_scheduler_new(const hora_scheduler_options *options,
                                                hora_scheduler **ret_scheduler, hora_error *reason);
 
 /* hora_scheduler_new_single - create a scheduler with one thread, which no setter can change
  *
- * `options` may set the rest, or be NULL.
+ * `options` may set everything else, or be NULL. The scheduler is frozen.
  *
  * Ownership: as hora_scheduler_new.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_new; also HORA_EINVAL for core_threads other than 0 and 1. */
 HORA_NODISCARD HORA_API int hora_scheduler_new_single(const hora_scheduler_options *options,
                                                       hora_scheduler **ret_scheduler, hora_error *reason);
 
-/* hora_scheduler_shutdown - as hora_pool_shutdown
+/* hora_scheduler_shutdown - accept no more tasks; the table above says what becomes of the others
+ *
+ * As hora_pool_shutdown.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_pool_shutdown.
  * Errors: as hora_pool_shutdown. */
@@ -297,7 +324,9 @@ static inline int hora_scheduler_shutdown(hora_scheduler *scheduler)
     return hora_pool_shutdown(scheduler);
 }
 
-/* hora_scheduler_shutdown_now - as hora_pool_shutdown_now
+/* hora_scheduler_shutdown_now - accept no more tasks, interrupt running ones, and hand back all others
+ *
+ * As hora_pool_shutdown_now.
  *
  * Ownership: as hora_pool_shutdown_now.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_pool_shutdown_now. */
@@ -306,7 +335,9 @@ static inline int hora_scheduler_shutdown_now(hora_scheduler *scheduler, hora_fu
     return hora_pool_shutdown_now(scheduler, ret_list);
 }
 
-/* hora_scheduler_close - as hora_pool_close
+/* hora_scheduler_close - shut down and wait until the scheduler has terminated
+ *
+ * As hora_pool_close.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_pool_close.
  * Errors: as hora_pool_close. */
@@ -315,7 +346,9 @@ static inline int hora_scheduler_close(hora_scheduler *scheduler)
     return hora_pool_close(scheduler);
 }
 
-/* hora_scheduler_close_for - as hora_pool_close_for
+/* hora_scheduler_close_for - shut down, wait at most for `timeout`, then stop
+ *
+ * As hora_pool_close_for.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_pool_close_for.
  * Errors: as hora_pool_close_for. */
@@ -324,10 +357,12 @@ static inline int hora_scheduler_close_for(hora_scheduler *scheduler, hora_ns ti
     return hora_pool_close_for(scheduler, timeout);
 }
 
-/* hora_scheduler_free - as hora_pool_free
+/* hora_scheduler_free - stop the scheduler, wait for its threads to end, and free it
  *
- * Ownership: as hora_pool_free.   Threads: Owner.   Blocks: as hora_pool_free.   Errors: as hora_pool_free.
- */
+ * As hora_pool_free.
+ *
+ * Ownership: as hora_pool_free.   Threads: Owner.   Blocks: as hora_pool_free.   Errors: as
+ * hora_pool_free. */
 static inline int hora_scheduler_free(hora_scheduler *scheduler)
 {
     return hora_pool_free(scheduler);
@@ -336,9 +371,10 @@ static inline int hora_scheduler_free(hora_scheduler *scheduler)
 /* hora_scheduler_schedule - run a task once, after a delay
  *
  * A delay of zero or less means immediately. Sums saturate: a task whose delay exceeds the range of time
- * never runs and does not disturb others. `ret_future` may be NULL. The task then takes a quarter of the
- * memory, unless the scheduler has a before or after hook or a caller has looked at its queue. For operations
- * that are usually cancelled, such as timeouts, hora/timer.h is cheaper still.
+ * never runs and does not disturb others. `ret_future` may be NULL, here and in the calls below. The task
+ * then takes a quarter of the memory, unless the scheduler has a before or after hook or another feature that
+ * needs futures, or hora_pool_queue has been called for it. For operations that are usually cancelled, such
+ * as timeouts, hora/timer.h is cheaper still.
  *
  * Ownership: see hora/task.h; the caller receives one reference to *ret_future.   Threads: Any thread.
  * Blocks: Never.
@@ -349,8 +385,9 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule(hora_scheduler *scheduler, c
 
 /* hora_scheduler_schedule_at_fixed_rate - run a task after a delay, and then every `period`
  *
- * The period counts from planned time to planned time. Missed runs are made up, one after the other. A failed
- * run ends the series and fails its future.
+ * The period counts from planned time to planned time, so the rate does not drift. A negative initial delay
+ * counts as 0. Missed runs are made up, one after the other. A failed run ends the series and fails its
+ * future.
  *
  * Ownership: as hora_scheduler_schedule.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_schedule; also HORA_EINVAL for period <= 0. */
@@ -361,7 +398,7 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule_at_fixed_rate(hora_scheduler
 
 /* hora_scheduler_schedule_with_fixed_delay - run a task after a delay, and then `delay` after each run ends
  *
- * A failed run ends the series and fails its future.
+ * A negative initial delay counts as 0. A failed run ends the series and fails its future.
  *
  * Ownership: as hora_scheduler_schedule.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_schedule; also HORA_EINVAL for delay <= 0. */
@@ -378,7 +415,8 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule_with_fixed_delay(hora_schedu
  * Blocks: While a zone is read.
  * Errors: as hora_scheduler_schedule; also HORA_EINVAL for what hora_schedule_check refuses, for a spread
  * without a name, for a first run after the end, and for a cron, trigger or `next` that has no first time;
- * with a zone also those of hora_zone_new. */
+ * with a zone also those of hora_zone_new; with `options` also those of hora_task_options_check and
+ * HORA_EAGAIN (the task has a time limit, and the watchdog thread cannot be started). */
 HORA_NODISCARD HORA_API int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *task,
                                                          const hora_schedule *schedule,
                                                          hora_future **ret_future, hora_error *reason);
@@ -433,7 +471,7 @@ HORA_API int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool k
 /* hora_future_delay - return how long until a task is due; zero or less means that it is already due
  *
  * HORA_FOREVER means that the task is paused, or was scheduled beyond the range of time. While a run is in
- * progress, the value is that of the current run; after the end, it is that of the last.
+ * progress, the value is that of the current run; after the end of the task, it is that of the last run.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EFORKED. */
@@ -457,24 +495,28 @@ HORA_API bool hora_future_is_periodic(const hora_future *future);
 
 /* The complete state of a scheduled task at one moment. Times are readings of the schedule's clock. */
 typedef struct hora_schedule_info {
-    /* set by HORA_INIT */
+    /* sizeof(hora_schedule_info), set by HORA_INIT */
     uint32_t struct_size;
+    /* the clock of the schedule, never HORA_CLOCK_DEFAULT */
     hora_clock_id clock;
+    /* hora_future_pause was called, and hora_future_resume was not */
     bool paused;
     /* number of runs in progress */
     int running;
     /* planned time of the next run; HORA_NEVER if there is none, if the task is paused, or if it is not known
      * before the current run ends */
     hora_ns next;
-    /* of the latest run that has started; HORA_NEVER if there is none */
+    /* planned time of the latest run that has started; HORA_NEVER if there is none */
     hora_ns last_planned;
+    /* actual start of that run; HORA_NEVER if there is none */
     hora_ns last_start;
-    /* end of the latest run that has ended */
+    /* end of the latest run that has ended; HORA_NEVER if there is none */
     hora_ns last_end;
-    /* its outcome: 0, or its failure code */
+    /* the outcome of that run: 0, or its failure code */
     int last_code;
     /* number of started runs */
     int64_t runs;
+    /* number of failed runs */
     int64_t failures;
     /* current number of consecutive failures */
     int64_t failures_in_a_row;
@@ -489,17 +531,18 @@ typedef struct hora_schedule_info {
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_info);
 
-/* hora_future_reschedule - let the next run take place after `delay`, whenever it was planned before
+/* hora_future_reschedule - run a task next after `delay`, whenever its next run was planned before
  *
- * For a series, later planned times count from there, and `every`, if > 0, replaces its rate or delay. If a
- * run is in progress, the change applies to the run after it. After the call returns, no run starts according
- * to the old plan. A paused task stays paused, with the new plan. A task that is due but not yet taken by a
- * thread can be rescheduled as well.
+ * The delay is measured by the clock of the schedule; zero or less means immediately. For a series, later
+ * planned times count from there, and `every`, if > 0, replaces its rate or delay. If a run is in progress,
+ * the change applies to the run after it. After the call returns, no run starts according to the old plan. A
+ * paused task stays paused, with the new plan. A task that is due but not yet taken by a thread can be
+ * rescheduled as well.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL; not a future of a scheduler; `every` negative, or > 0 for a task without rate or
- * delay), HORA_EBUSY (a one-shot task has been taken or is over, or the series is over or in the last run of
- * its count), HORA_EFORKED. */
+ * delay), HORA_EBUSY (a worker has taken a one-shot task, or it is done; the series has ended or is in the
+ * last run of its count), HORA_EFORKED. */
 HORA_API int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every);
 
 /* hora_future_pause - prevent runs from starting until hora_future_resume
@@ -508,8 +551,8 @@ HORA_API int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns 
  * affected. hora_pool_shutdown cancels a paused task, because it might never complete.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (a one-shot task has been taken or
- * is over, or the series is over or in the last run of its count), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (as hora_future_reschedule),
+ * HORA_EFORKED. */
 HORA_API int hora_future_pause(hora_future *future);
 
 /* hora_future_resume - continue after a pause: returns 1, or 0 if the task is not paused
@@ -518,8 +561,8 @@ HORA_API int hora_future_pause(hora_future *future);
  * of the schedule decides about them.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (the task is over, or in the last
- * run of its count), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (as hora_future_reschedule),
+ * HORA_EFORKED. */
 HORA_API int hora_future_resume(hora_future *future);
 
 HORA_END_DECLS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/task.h - a task: a function, its argument, and who owns them
+/* hora/task.h - tasks: a function with its argument, their ownership, and options for a single task
  *
  *     static int resize(void *image, void **ret_result) { ... return 0; }
  *
@@ -24,22 +24,28 @@
 HORA_BEGIN_DECLS
 
 /* The body of a task. It returns 0 on success, and *ret_result, initially NULL, is the result. Any other
- * value is a failure code, which is kept as is; a result written in that case is dropped. A failure does not
- * cost a thread. */
+ * value is a failure code, which is kept as is; a result written in that case is dropped. The thread
+ * continues with its next task after a failure. */
 typedef int (*hora_run_fn)(void *arg, void **ret_result);
 
+/* A task. Calls that take a task copy this struct. */
 typedef struct hora_task {
+    /* the body; required */
     hora_run_fn run;
+    /* first argument of run, and that of drop */
     void *arg;
-    /* NULL means nothing to do */
+    /* destructor of arg; NULL means nothing to do */
     void (*drop)(void *arg);
-    /* called if the result is not taken; NULL means nothing to do */
+    /* destructor of a result that is not taken (hora_future_take_result); not called for NULL. NULL means
+     * nothing to do */
     void (*drop_result)(void *result);
-    /* for people; NULL means none. It must remain unchanged until drop is called or, without drop, until the
-     * future is freed; for a task without a future, until run returns */
+    /* for people, and the group under which metrics count the task; NULL means none. It must remain unchanged
+     * until drop is called or, without drop, until the future is freed; for a task without a future, until
+     * run returns */
     const char *name;
-    /* where the task was submitted, set by HORA_TASK */
+    /* source file in which the task was submitted, set by HORA_TASK; NULL means not known */
     const char *file;
+    /* line in that file */
     int line;
 } hora_task;
 
@@ -56,6 +62,8 @@ typedef struct hora_task {
 /* A class of tasks; see hora/admission.h. */
 typedef struct hora_class hora_class;
 
+/* The priority of a task in a pool with admission. Each level is worth `ageing` of waiting; see
+ * hora/admission.h. */
 typedef enum hora_priority {
     HORA_PRIORITY_LOW = -1,
     HORA_PRIORITY_NORMAL = 0,
@@ -66,9 +74,9 @@ typedef enum hora_priority {
 /* Options for one task, or for each run of one schedule: see hora_pool_submit_with, and `options` of
  * hora_schedule. A field that is left out is zero, which means the same as no options.
  *
- * Class, key and priority require a pool with `admission` (hora/admission.h). The time limits require a pool
- * with a `watchdog`, `metrics`, `admission`, `listener` or `context_hooks`; an empty HORA_WATCHDOG() is
- * enough.
+ * Class, key and priority require a pool with `admission` (hora/admission.h). The other options require a
+ * pool with `watchdog`, `metrics`, `admission`, `listener`, `context_hooks`, `grow_after` or `dump`; an empty
+ * HORA_WATCHDOG() is enough.
  *
  * Time limits are measured by the pool's clock and never expire early. A task that has expired fails with
  * HORA_EEXPIRED and counts as expired (hora_pool_stats), not as failed or cancelled. A separate thread, the
@@ -78,12 +86,13 @@ typedef enum hora_priority {
  * retried (HORA_FAILURE_BACK_OFF), start_within applies to each of its planned times and finish_within to the
  * first one. */
 typedef struct hora_task_options {
-    /* set by HORA_TASK_OPTIONS */
+    /* sizeof(hora_task_options), set by HORA_TASK_OPTIONS */
     uint32_t struct_size;
-    /* the class of the task; NULL means none */
+    /* the class of the task, created in the same pool; NULL means none */
     hora_class *task_class;
     /* tasks with the same key run one at a time, in the order of submission; 0 means none. See hora_key_of */
     uint64_t key;
+    /* the priority; 0 means normal */
     hora_priority priority;
     /* the task expires unless it starts within this time after its submission. For a scheduled task, the
      * limit applies after each planned time, and only that run is dropped. 0 means no limit */
@@ -95,7 +104,7 @@ typedef struct hora_task_options {
     hora_ns stuck_after;
     /* the pool writes off a worker that is reported as stuck and starts another one in its place. The worker
      * ends together with its task. Until then, termination of the pool waits for it, and the class and key of
-     * the task stay occupied */
+     * the task stay occupied. Requires stuck_after, here or in the pool's watchdog */
     bool replace_stuck;
     /* the task expires unless it finishes within this time after its submission or planned time. If it is
      * running then, it is interrupted and its outcome is ignored. Not for a series. 0 means no limit */
@@ -105,6 +114,7 @@ typedef struct hora_task_options {
     void *context;
 } hora_task_options;
 
+/* HORA_TASK_OPTIONS(.task_class = c, .start_within = t): an options literal. */
 #define HORA_TASK_OPTIONS(...) HORA__LITERAL(hora_task_options, __VA_ARGS__)
 
 HORA_END_DECLS

@@ -36,8 +36,8 @@ typedef struct hora_thread hora_thread;
  * The first call in a thread that hora did not create allocates its record. The record is freed when the
  * thread has ended and its last handle has been released.
  *
- * Ownership: the caller receives one reference, to be released with hora_thread_unref.   Threads: Any thread.
- * Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM. */
+ * Ownership: the caller receives one reference and releases it with hora_thread_unref.   Threads: Any thread.
+ * Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
 HORA_NODISCARD HORA_API int hora_thread_self(hora_thread **ret_thread);
 
 /* hora_thread_ref - add a reference to a handle
@@ -55,7 +55,8 @@ HORA_API hora_thread *hora_thread_unref(hora_thread *thread);
 
 /* hora_thread_interrupt - set a thread's interrupt flag and wake it from any blocking call of hora
  *
- * Interrupting a thread that has ended, or whose flag is already set, has no effect and succeeds.
+ * Interrupting a thread that has ended, or whose flag is already set, has no effect and succeeds. A thread
+ * may interrupt itself.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_thread_interrupt(hora_thread *thread);
@@ -69,6 +70,8 @@ HORA_API bool hora_thread_is_interrupted(const hora_thread *thread);
 
 /* hora_interrupted - test whether the calling thread's flag is set, and clear it
  *
+ * It allocates nothing: a thread without a record has not been interrupted.
+ *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_interrupted(void);
 
@@ -80,7 +83,7 @@ HORA_API bool hora_interrupted(void);
  * Ownership: the descriptor belongs to hora and is closed when the thread has ended and its last handle has
  * been released.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_ENOTSUP; otherwise the descriptor, >= 0. */
+ * Errors: HORA_ENOMEM, HORA_EAGAIN, HORA_EMFILE, HORA_ENFILE; otherwise the descriptor, >= 0. */
 HORA_NODISCARD HORA_API int hora_interrupt_fd(void);
 
 /* hora_sleep - sleep for a time of the monotonic clock, or until interrupted
@@ -89,7 +92,7 @@ HORA_NODISCARD HORA_API int hora_interrupt_fd(void);
  *
  * Ownership: not transferred.   Threads: Any thread.
  * Blocks: until the time has passed or the thread is interrupted.
- * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM. */
+ * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM, HORA_EAGAIN. */
 HORA_API int hora_sleep(hora_ns duration);
 
 /* hora_clock_sleep - sleep for a time of the given clock, or until interrupted
@@ -99,8 +102,8 @@ HORA_API int hora_sleep(hora_ns duration);
  *
  * Ownership: not transferred.   Threads: Any thread.
  * Blocks: until the time has passed or the thread is interrupted.
- * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM, HORA_EFORKED (a virtual clock of the parent
- * process). */
+ * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (a virtual clock of
+ * the parent process). */
 HORA_API int hora_clock_sleep(const hora_clock *clock, hora_ns duration);
 
 HORA_END_DECLS

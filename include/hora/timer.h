@@ -90,10 +90,11 @@
 
 HORA_BEGIN_DECLS
 
-/* The function of a timer. It returns 0, or a failure code, with which the run counts as a failed task. */
+/* The function of a timer. `arg` is that of hora_timer_init. It returns 0, or a failure code, with which the
+ * run counts as a failed task. */
 typedef int (*hora_timer_fn)(void *arg);
 
-/* The contents are private. The layout is frozen: 64 bytes where pointers have 8. */
+/* A timer. Its contents are private. The layout is frozen: 64 bytes where pointers have 8. */
 typedef struct hora_timer {
     hora_timer_fn run_;
     void *arg_;
@@ -101,12 +102,12 @@ typedef struct hora_timer {
     uint32_t words_[10];
 } hora_timer;
 
-/* HORA_TIMER_INIT(run, arg): static initializer for a timer that is not pending. */
+/* HORA_TIMER_INIT(run, arg): static initializer for a timer that is not pending, as after hora_timer_init. */
 #define HORA_TIMER_INIT(run, arg) {(run), (arg), 0, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}
 
 /* hora_timer_init - initialize a timer that is neither pending nor running
  *
- * Call it once, or again while the timer is neither pending nor running.
+ * Call it once before any other call, and again only while the timer is neither pending nor running.
  *
  * Ownership: not transferred, not even that of arg.   Threads: Owner.   Blocks: Never.
  * Errors: HORA_EINVAL (timer or run is NULL). */
@@ -121,16 +122,17 @@ HORA_API int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg);
  * A timer may move from one scheduler to another, but not while it is running.
  *
  * On error nothing has changed: a timer that was pending still is, at its earlier time. There is one
- * exception. A timer that is pending on another scheduler leaves that scheduler after this one has promised a
- * place and a thread. If, between the two, this scheduler is shut down, or loses its last thread and cannot
- * start another, the call returns HORA_EREJECTED, HORA_EAGAIN or HORA_ENOMEM, and the timer is not pending.
+ * exception. A timer that is pending on another scheduler is removed from it after the new scheduler has
+ * reserved room for the timer and made sure that it has a thread. If, between the two, the new scheduler is
+ * shut down, or loses its last thread and cannot start another, the call returns HORA_EREJECTED, HORA_EAGAIN
+ * or HORA_ENOMEM, and the timer is not pending.
  *
- * Ownership: not transferred; the memory of the timer must stay in place while it is pending.
+ * Ownership: not transferred; the memory of the timer must stay in place while it is pending or about to run.
  * Threads: see above.   Blocks: Never.
  * Errors: HORA_EREJECTED (the scheduler is shut down, whatever its rejection policy), HORA_EINVAL (also: not
- * a scheduler, a timer without a function), HORA_EBUSY (the timer is running on another scheduler; or this is
- * its function, and another thread is stopping it), HORA_ENOMEM, HORA_EAGAIN (there is no thread, and none
- * can be started), HORA_EFULL (2147483647 tasks are pending), HORA_EFORKED, HORA_EDEADLK. */
+ * a scheduler, a timer without a function), HORA_EBUSY (the timer is running on another scheduler; or the
+ * caller is its function, and another thread is stopping it), HORA_ENOMEM, HORA_EAGAIN (there is no thread,
+ * and none can be started), HORA_EFULL (2147483647 tasks are pending), HORA_EFORKED, HORA_EDEADLK. */
 HORA_API int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay);
 
 /* hora_timer_cancel - cancel a pending timer without waiting

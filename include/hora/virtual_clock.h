@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/virtual_clock.h - a clock for tests that advances only when the test says so
  *
- * A virtual clock makes tests of timed code exact and instant. The threads under test attach themselves to
- * it. It therefore knows when all of them are waiting and nothing can run:
+ * A virtual clock makes tests of timed code exact and instant. Objects are created with one of its views as
+ * their clock. The threads under test attach themselves to it, so that it knows when all of them are waiting
+ * and nothing can run:
  *
  *     hora_virtual_clock_expect(vc, 1);                 // one thread will attach
  *     pthread_create(&t, NULL, worker, vc);             // worker: hora_virtual_clock_attach(vc); ...
@@ -20,9 +21,10 @@
 
 HORA_BEGIN_DECLS
 
-/* A virtual clock: three timelines that a test advances by hand. */
+/* A virtual clock: three timelines, monotonic, boot time and wall, that a test advances by hand. */
 typedef struct hora_virtual_clock hora_virtual_clock;
 
+/* Options of hora_virtual_clock_new. */
 typedef struct hora_virtual_clock_options {
     /* sizeof(hora_virtual_clock_options), set by HORA_VIRTUAL_CLOCK_OPTIONS */
     uint32_t struct_size;
@@ -32,6 +34,7 @@ typedef struct hora_virtual_clock_options {
     hora_instant wall;
 } hora_virtual_clock_options;
 
+/* HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {ns}): an options literal. */
 #define HORA_VIRTUAL_CLOCK_OPTIONS(...) HORA__LITERAL(hora_virtual_clock_options, __VA_ARGS__)
 
 /* hora_virtual_clock_new - create a virtual clock; NULL options mean that all lines start at 0
@@ -47,11 +50,13 @@ HORA_NODISCARD HORA_API int hora_virtual_clock_new(const hora_virtual_clock_opti
  *
  * Ownership: on success the clock and its views are freed; on error nothing has changed.   Threads: Owner.
  * Blocks: Never.
- * Errors: HORA_EBUSY (an object was created with it, or a thread sleeps on it or is attached), HORA_EFORKED.
- */
+ * Errors: HORA_EBUSY (an object that uses it exists; a thread is attached, or is sleeping on it, settling or
+ * running it), HORA_EFORKED. */
 HORA_API int hora_virtual_clock_free(hora_virtual_clock *clock);
 
 /* hora_virtual_clock_view - return one line of a virtual clock as a clock to pass to objects
+ *
+ * HORA_CLOCK_DEFAULT means the monotonic line.
  *
  * Ownership: the view belongs to the virtual clock and is freed with it; NULL if an argument is invalid.
  * Threads: Any thread.   Blocks: Never.   Errors: None. */
@@ -67,7 +72,7 @@ HORA_API int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by);
 
 /* hora_virtual_clock_advance_to_next - advance to the next time that a thread or descriptor is waiting for
  *
- * This counts threads in a timed call that have not been woken yet, and descriptors of delay queues that are
+ * It considers threads in a timed call that have not been woken yet, and descriptors of delay queues that are
  * not readable yet. If a lateness is set, the time is when they will be woken. Writes how far time has moved;
  * `ret_by` may be NULL.
  *
@@ -112,7 +117,7 @@ HORA_API int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads);
  * Errors: HORA_EINTERRUPTED, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_settle(hora_virtual_clock *clock);
 
-/* hora_virtual_clock_run - let time pass together with everything that happens meanwhile
+/* hora_virtual_clock_run - let time pass, and let threads run whenever their time has come
  *
  * Advances from each time that is waited for to the next, as hora_virtual_clock_advance_to_next does, and at
  * each lets everything run that can run, as hora_virtual_clock_settle does, up to and including the time `by`
@@ -122,9 +127,9 @@ HORA_NODISCARD HORA_API int hora_virtual_clock_settle(hora_virtual_clock *clock)
  *
  * Threads that are not attached, and threads that poll a descriptor, are woken at their time, but the call
  * does not wait for them. The end is a time on the monotonic line. If another thread advances the clock
- * meanwhile, that counts towards the end, and the clock is not set back if it is beyond the end. If another
- * thread sets the wall line or suspends, the end does not change, but what waits on those lines comes nearer.
- * Threads in hora_virtual_clock_settle are released at one of the times. If the caller is interrupted, the
+ * during the call, that counts towards the end, and the clock is not set back if it is beyond the end. If
+ * another thread steps the wall line or suspends, the end does not change, but the times on those lines come
+ * nearer. Threads in hora_virtual_clock_settle return at one of the times. If the caller is interrupted, the
  * clock stays at the time it has reached.
  *
  * Ownership: not transferred.   Threads: Any thread.
@@ -133,12 +138,16 @@ HORA_NODISCARD HORA_API int hora_virtual_clock_settle(hora_virtual_clock *clock)
  * HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by);
 
-/* hora_virtual_clock_step_wall - set the wall line forward or back; the other lines stay
+/* hora_virtual_clock_step_wall - set the wall line forward or back; the other lines do not change
+ *
+ * A negative `by` sets it back. Threads whose time on the wall line has come are woken.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_virtual_clock_step_wall(hora_virtual_clock *clock, hora_ns by);
 
 /* hora_virtual_clock_suspend - simulate a suspended machine: boot time and wall advance, monotonic does not
+ *
+ * Threads whose time on one of these two lines has come are woken.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative), HORA_EFORKED. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/zone.h - time zones as values, and the calendar
+/* hora/zone.h - time zones as values; instants, local times, and their texts
  *
  *     hora_zone *paris;
  *     hora_zone_new("Europe/Paris", NULL, &paris, NULL);
@@ -25,18 +25,24 @@
 
 HORA_BEGIN_DECLS
 
+/* A time zone: the rules by which the clocks of a place are set. */
 typedef struct hora_zone hora_zone;
 
+/* Options of hora_zone_new. */
 typedef struct hora_zone_options {
     /* sizeof(hora_zone_options), set by HORA_ZONE_OPTIONS */
     uint32_t struct_size;
-    /* folder of the zone database; NULL means that of the C library, /usr/share/zoneinfo */
+    /* folder of the zone database; NULL means /usr/share/zoneinfo or, if the zone is not there, one of the
+     * other usual folders */
     const char *folder;
 } hora_zone_options;
 
+/* HORA_ZONE_OPTIONS(.folder = "/opt/zoneinfo"): an options literal. */
 #define HORA_ZONE_OPTIONS(...) HORA__LITERAL(hora_zone_options, __VA_ARGS__)
 
 /* hora_zone_new - load a zone by name
+ *
+ * The following names are accepted:
  *
  *   "Europe/Paris"                       a file of the database
  *   "UTC", "GMT", "UT", "Z"              no offset; needs no file
@@ -44,8 +50,9 @@ typedef struct hora_zone_options {
  *   "UTC+02:00", "GMT-8", "UT+5"         the same
  *   "local"                              what /etc/localtime says; UTC if it does not exist (as in libc)
  *
- * Names are spelled as in the database. A name that starts with "/" or ".", or has a part ".." or an empty
- * part, is refused.
+ * Names are spelled as in the database. They consist of at most 255 letters, digits and the characters _ + -
+ * . / ~. A name with a part that is empty or starts with "." is refused, so a zone is always inside the
+ * folder. `options` may be NULL for the defaults.
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: While the file is read.
  * Errors: HORA_EINVAL (NULL, or not a zone name), HORA_ENOENT (the database has no such zone), HORA_EBADMSG
@@ -84,7 +91,7 @@ HORA_API hora_zone *hora_zone_unref(hora_zone *zone);
  * Ownership: the text belongs to the zone.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API const char *hora_zone_name(const hora_zone *zone);
 
-/* hora_zone_is_fixed - test whether the offset of a zone never changes
+/* hora_zone_is_fixed - test whether the offset of a zone never changes; true for NULL
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_zone_is_fixed(const hora_zone *zone);
@@ -101,7 +108,7 @@ HORA_API int hora_zone_refresh(hora_zone *zone);
 
 /* ---- instants and local times ---- */
 
-/* Date and time of day in a zone. */
+/* Date and time of day in a zone, as its clocks show them. */
 typedef struct hora_local {
     /* in the Gregorian calendar, also before its introduction; 1677 to 2262 */
     int32_t year;
@@ -109,20 +116,24 @@ typedef struct hora_local {
     int month;
     /* 1 to 31 */
     int day;
+    /* 0 to 23 */
     int hour;
+    /* 0 to 59 */
     int minute;
     /* 0 to 59; there are no leap seconds */
     int second;
+    /* 0 to 999999999 */
     int32_t nanosecond;
 
-    /* hora writes the following fields, and ignores them in a local time that is passed to it */
+    /* hora writes the following fields, and ignores them in a local time that is passed to it. */
+
     /* 1 (Monday) to 7 (Sunday) */
     int weekday;
-    /* from 1 */
+    /* 1 to 366 */
     int day_of_year;
-    /* seconds ahead of UTC */
+    /* seconds ahead of UTC; negative west of Greenwich */
     int offset;
-    /* whether the zone considers this daylight-saving time */
+    /* true if the zone considers this daylight-saving time */
     bool is_dst;
     /* such as "CEST"; belongs to the zone */
     const char *short_name;
@@ -134,6 +145,7 @@ typedef struct hora_local {
  * Errors: HORA_EINVAL (NULL). */
 HORA_API int hora_zone_to_local(const hora_zone *zone, hora_instant instant, hora_local *ret_local);
 
+/* How often a local time occurs in a zone. */
 typedef enum hora_local_kind {
     /* the local time occurs once */
     HORA_LOCAL_ONCE = 0,
@@ -143,15 +155,17 @@ typedef enum hora_local_kind {
     HORA_LOCAL_OVERLAP,
 } hora_local_kind;
 
+/* The instants at which a local time occurs. */
 typedef struct hora_local_moments {
+    /* how often it occurs */
     hora_local_kind kind;
     /* the instant; the earlier one of two; in a gap, the moment of the clock change */
     hora_instant first;
     /* the later one of two; otherwise the same as first */
     hora_instant second;
-    /* seconds ahead of UTC: in a gap or overlap, before and after the clock change; otherwise both are the
-     * same */
+    /* seconds ahead of UTC: in a gap or overlap, before the clock change */
     int offset_before;
+    /* the same after the clock change; equal to offset_before if the local time occurs once */
     int offset_after;
 } hora_local_moments;
 
@@ -164,9 +178,12 @@ HORA_NODISCARD HORA_API int hora_zone_to_instant(const hora_zone *zone, const ho
 
 /* A moment at which the clocks of a zone change. */
 typedef struct hora_transition {
+    /* the first instant with the new offset */
     hora_instant at;
-    /* seconds ahead of UTC, always different from offset_after: a new name alone is not a transition */
+    /* seconds ahead of UTC before it, always different from offset_after: a new name alone is not a
+     * transition */
     int offset_before;
+    /* seconds ahead of UTC from then on */
     int offset_after;
 } hora_transition;
 
@@ -194,6 +211,8 @@ HORA_NODISCARD HORA_API int hora_zone_previous_transition(const hora_zone *zone,
 
 /* hora_instant_parse - parse an instant
  *
+ * The following forms are accepted:
+ *
  *   2026-03-29T01:30:00Z   2026-03-29T01:30:00.125+01:00   2026-03-29T01:30:00-00:44:30   with an offset
  *   2026-03-29T01:30:00+01:00[Europe/Paris]     with offset and zone: the offset decides, and must be one
  *                                               that the zone has
@@ -215,8 +234,8 @@ HORA_NODISCARD HORA_API int hora_instant_parse(const char *text, const hora_zone
 /* hora_instant_format - format an instant, for example as 2026-03-29T01:30:00+01:00
  *
  * The text has a fraction only if it is not zero. UTC yields "Z". `with_name` appends the zone, as in
- * 2026-03-29T01:30:00+01:00[Europe/Paris], except for UTC and fixed offsets. Writes at most `size` bytes
- * including the terminating NUL, and returns the length of the complete text.
+ * 2026-03-29T01:30:00+01:00[Europe/Paris], except for UTC and fixed offsets. Like snprintf, it writes as much
+ * as fits, always with a terminating NUL if size > 0, and returns the length of the complete text.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (text is NULL and size is not 0). */
