@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* delay_queue.c - elements leave a delay queue in the order of their due times, never early
+/* delay_queue.c - elements are taken from a delay queue in the order of their due times, never early
  *
  * Ten elements with random delays below half a second are inserted in arbitrary order. Pass a number as the
  * seed for the delays: delay_queue 7 */
@@ -30,7 +30,7 @@ static int put_all(hora_queue *queue, struct element *elements)
     return 0;
 }
 
-/* Takes all elements. Returns how many came too early, or after one that was due later. */
+/* Takes all elements. Returns how many were taken too early, or after an element that is due later. */
 static int take_all(hora_queue *queue)
 {
     int faults = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find_class_at_limit.c - thumbnails do not get done although threads are idle: explain and dump show why
+/* find_class_at_limit.c - thumbnails wait although threads are idle: explain and dump show why
  *
  * Time is virtual, so the program runs instantly and always prints the same. */
 #line 7 "find_class_at_limit.c" /* independent of the build directory */
@@ -53,7 +53,7 @@ static void ask(hora_future *future)
     printf("explain: %s\n", why);
 }
 
-/* Whether everything went as expected. */
+/* Submits the tasks and prints why they wait. Returns 1 if everything went as expected, otherwise 0. */
 static int look_into_it(hora_virtual_clock *clock, hora_pool *pool)
 {
     hora_class *slow;

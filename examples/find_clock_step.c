@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find_clock_step.c - there was a report at a quarter past seven: was it the program?
+/* find_clock_step.c - a report ran at a quarter past seven: did the program cause this, or the clock?
  *
  * A report runs at each full hour of the wall clock. The clock is set forward by two hours and, when this is
  * noticed, back again. The event `clock_stepped` reports each change before any task starts that has become
@@ -12,7 +12,7 @@
 static hora_virtual_clock *time_machine;
 static int steps, runs;
 
-/* By the wall clock, and by a clock that cannot be set. */
+/* Prints the time by the wall clock, and by a clock that cannot be set. */
 static void begin_line(void)
 {
     hora_ns wall = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_WALL));

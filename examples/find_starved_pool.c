@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find_starved_pool.c - nothing gets done, and no processor is busy: what does the pool wait for?
+/* find_starved_pool.c - nothing gets done, and no processor is busy: what is the pool waiting for?
  *
  * A pool of two threads answers requests. Each request needs a key from another task of the same pool and
  * waits for it on a latch. Two requests at once occupy both threads, and the tasks that would deliver the
@@ -62,7 +62,7 @@ static int explain(hora_future *future)
     return error < 0;
 }
 
-/* Whether something went wrong. */
+/* Serves all requests with one pool. Returns how many calls and checks failed. */
 static int serve(hora_ns grow_after)
 {
     int stuck = 0, faults = 0;

@@ -2,7 +2,7 @@
 /* limits.c - start_within, run_limit, finish_within; and a task that ignores interrupts
  *
  * There is one thread, on a virtual clock. A report hangs, is interrupted after 10 s, and ignores it; 5 s
- * later its worker is written off. Of the tasks that wait meanwhile, one has to start within 8 s, one has to
+ * later its worker is written off. Of the tasks that wait behind it, one has to start within 8 s, one has to
  * finish within 12 s, and one has no limit. */
 #include <stdio.h>
 

@@ -43,7 +43,7 @@ static void show_threads(hora_scheduler *scheduler)
                stats.queued);
 }
 
-/* Number of calls that failed. */
+/* Runs both tasks on one scheduler. Returns how many calls failed. */
 static int live(int core_threads)
 {
     int counter = 0, faults = 0;

@@ -13,11 +13,11 @@ enum { MOST = 8 };
 static hora_virtual_clock *time_machine;
 static const hora_clock *now;
 static hora_pool *pool;
-static hora_ns zero; /* start of the scene */
+static hora_ns zero; /* the time at which the current part of the demonstration started */
 
 static struct job {
     const char *name;
-    int lasts; /* seconds */
+    int lasts; /* in seconds */
     hora_ns began;
     hora_ns ended;
 } jobs[MOST];

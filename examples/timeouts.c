@@ -61,7 +61,7 @@ static void close_connection(struct connection *connection, const char *why)
     free(connection);
 }
 
-/* Connection i sends a request every 2, 9, 16, 23 or 30 s, and fewer over time. */
+/* Connection i sends a request every 2 + 7 i seconds at first, and less often over time. */
 static bool has_request(int number, int second)
 {
     return second % (2 + 7 * number + second / 60) == 0;

@@ -86,7 +86,7 @@ static int draw(hora_future *task)
         hora_pool_get_distribution(pool, NULL, HORA_METRIC_LATENESS, &late) < 0)
         return -1;
     if (isatty(STDOUT_FILENO))
-        printf("\033[H\033[J"); /* home, and clear what is below */
+        printf("\033[H\033[J"); /* cursor to the top, and clear the screen */
     printf("%d of %d threads active, %d tasks wait, %lld runs done\n", stats.active, stats.threads,
            stats.queued, (long long)stats.completed);
     printf("late    half of them %.3f ms, 99 %% %.3f ms, none more than %.3f ms\n\nworker  runs\n",
