@@ -31,8 +31,9 @@
  * Structs that may grow start with struct_size, which allows the library to be older or newer than the
  * program. Initialize such a struct with HORA_INIT(type), or write it with its own macro.
  *
- *   Input    All zero means the defaults, and so does NULL instead of a pointer. If a newer program sets a
- *            field that an older library does not know, the call returns HORA_EINVAL.
+ *   Input    All zero means the defaults, and so does NULL instead of a pointer, unless the call requires a
+ *            field. If a newer program sets a field that an older library does not know, the call returns
+ *            HORA_EINVAL.
  *   Output   The library fills in the fields that both sides know and sets the rest of the caller's struct
  *            to zero. It does not change struct_size.
  *

@@ -102,8 +102,9 @@ typedef enum hora_reject {
  * It runs in the submitting thread. */
 typedef int (*hora_reject_fn)(hora_pool *pool, hora_future *future, void *arg);
 
-/* Starts a thread that calls run(run_arg) exactly once. Returns 0, or a negative error code if run will not
- * be called. The name is a suggestion. hora does not join the thread: the factory must detach or join it. */
+/* Starts a thread that calls run(run_arg) exactly once. Returns 0, or an error if run will not be called: a
+ * negative error code, or a positive value such as that of pthread_create, which counts as HORA_EAGAIN. The
+ * name is a suggestion. hora does not join the thread: the factory must detach or join it. */
 typedef int (*hora_thread_factory_fn)(void (*run)(void *run_arg), void *run_arg, const char *name, void *arg);
 
 /* Describes a run to a hook. Valid during the call. */
