@@ -9,6 +9,7 @@
 #include "sync/thread.h"
 #include "sys/clock.h"
 
+/* Indexed by enum hora__timeline. */
 static const hora_clock system_clocks[] = {
     {HORA__MONOTONIC, NULL},
     {HORA__BOOTTIME, NULL},
@@ -43,6 +44,7 @@ hora_ns hora_clock_now(const hora_clock *clock)
     return hora__now(clock->timeline);
 }
 
+/* NULL, elsewhere the monotonic clock, is refused like every other clock that does not show the calendar. */
 int hora_clock_instant(const hora_clock *clock, hora_instant *ret_instant)
 {
     if (clock == NULL || clock->timeline != HORA__WALL || ret_instant == NULL)
@@ -51,6 +53,7 @@ int hora_clock_instant(const hora_clock *clock, hora_instant *ret_instant)
     return 0;
 }
 
+/* An infinite timeout does not read the clock. */
 hora_ns hora__clock_deadline(const hora_clock *clock, hora_ns timeout)
 {
     if (timeout == HORA_FOREVER)
@@ -78,7 +81,9 @@ const hora_clock *hora__clock_line(const hora_clock *clock, enum hora__timeline 
                                  : &system_clocks[timeline];
 }
 
-/* The thread may lose the processor between two readings. Of several rounds, the fastest counts. */
+/* Reads the offsets of the machine's clocks. The system has no call that reads all three at once, and the
+ * thread may lose the processor between two readings. So it reads several rounds and uses the fastest; a
+ * round that took no more than a quarter of the tolerance is good enough to stop. */
 static struct hora__clock_offsets read_machine(void)
 {
     enum { ROUNDS = 8 };
@@ -103,6 +108,7 @@ struct hora__clock_offsets hora__clock_read_offsets(const hora_clock *clock)
     return clock->source != NULL ? hora__virtual_clock_offsets(clock->source) : read_machine();
 }
 
+/* Returns whether two offsets are more than the tolerance apart. */
 static bool differ(hora_ns a, hora_ns b, hora_ns tolerance)
 {
     return hora__ns_sub(a, b) > tolerance || hora__ns_sub(b, a) > tolerance;
@@ -116,8 +122,10 @@ bool hora__clock_was_set(const hora_clock *clock, const struct hora__clock_offse
     return differ(now.boot, seen->boot, tolerance) || differ(now.wall, seen->wall, tolerance);
 }
 
-/* A thread that waits for a time of the machine, or for the clock to be set, may go on at any moment, so it
- * is not idle. A thread that is not attached to a virtual clock needs no bookkeeping. */
+/* Chooses how to park. A thread that is attached to a virtual clock counts as idle only if it waits without a
+ * limit or on that clock. If it waits for a time of the machine, or for the machine's clock to be set, it may
+ * continue at any moment, so it still counts as running. A thread that is not attached needs no
+ * bookkeeping. */
 void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns deadline,
                       const struct hora__clock_offsets *seen)
 {

@@ -21,10 +21,11 @@
 
 struct hora_latch {
     struct hora__object object;
-    int count;
-    struct hora__list waiters;
+    int count;                 /* calls of count_down that are still missing; 0: open */
+    struct hora__list waiters; /* waiters of the threads in await, in the order in which they called */
 };
 
+/* Frees the latch once the owner and the last visitor have left, see object.h. */
 static void destroy(struct hora__object *object)
 {
     hora__free(HORA__LIST_ENTRY(object, struct hora_latch, object));
@@ -54,7 +55,8 @@ int hora_latch_new(int count, const hora_latch_options *options, hora_latch **re
     return 0;
 }
 
-/* Checks the latch and locks it. */
+/* Checks that the latch may be used here and locks it. Returns 0 with the lock held, or HORA_EINVAL,
+ * HORA_EFORKED or HORA_EDEADLK without it. */
 static int enter(hora_latch *latch)
 {
     if (latch == NULL)
@@ -65,6 +67,8 @@ static int enter(hora_latch *latch)
     return error;
 }
 
+/* Refuses to free a latch on which threads still wait. Threads that have been resolved but have not left yet
+ * are no obstacle: they are visitors and keep the memory until they leave. */
 int hora_latch_free(hora_latch *latch)
 {
     if (latch == NULL)
@@ -80,7 +84,7 @@ int hora_latch_free(hora_latch *latch)
     return 0;
 }
 
-/* CLOSED -> OPEN */
+/* CLOSED -> OPEN: resolves all waiting threads. The caller holds the lock and wakes the threads later. */
 static void open_locked(hora_latch *latch, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&latch->object.lock) && latch->count == 0);
@@ -118,6 +122,8 @@ int hora_latch_count(hora_latch *latch)
     return count;
 }
 
+/* Checks in the order that the header promises: a pending interrupt, then an open latch, then the timeout.
+ * The timeout counts from the call, so the deadline is computed before the thread can wait for the lock. */
 int hora_latch_await_for(hora_latch *latch, hora_ns timeout)
 {
     hora_thread *thread;
@@ -130,7 +136,7 @@ int hora_latch_await_for(hora_latch *latch, hora_ns timeout)
         return HORA_EINTERRUPTED;
     hora_ns deadline = hora__clock_deadline(latch->object.clock, timeout);
     hora__mutex_lock(&latch->object.lock);
-    if (latch->count > 0 && timeout > 0)
+    if (latch->count > 0 && timeout > 0) /* I2 */
         return hora__object_wait_locked(&latch->object, &latch->waiters, thread, deadline);
     int result = latch->count > 0 ? HORA_ETIMEDOUT : 0;
     hora__mutex_unlock(&latch->object.lock);

@@ -6,6 +6,7 @@
 
 #include "sys/event.h"
 
+/* Opens a timer descriptor of the machine. Returns 0 or the error. */
 static int init_timer(struct hora__ready_fd *ready, enum hora__timeline timeline)
 {
     int fd = hora__timer_fd_new(timeline);
@@ -13,6 +14,8 @@ static int init_timer(struct hora__ready_fd *ready, enum hora__timeline timeline
     return fd < 0 ? fd : 0;
 }
 
+/* Chooses the cheapest descriptor that can do what the caller needs. On error it stays closed, and the caller
+ * may try again. */
 int hora__ready_fd_init(struct hora__ready_fd *ready, const hora_clock *clock, bool timed)
 {
     enum hora__ready_kind kind;
@@ -32,6 +35,7 @@ int hora__ready_fd_init(struct hora__ready_fd *ready, const hora_clock *clock, b
     return error;
 }
 
+/* Resets the kind, so that a second call is harmless. */
 void hora__ready_fd_destroy(struct hora__ready_fd *ready, const hora_clock *clock)
 {
     switch (ready->kind) {
@@ -50,6 +54,8 @@ void hora__ready_fd_destroy(struct hora__ready_fd *ready, const hora_clock *cloc
     ready->kind = HORA__READY_NONE;
 }
 
+/* Callers set the time after every change of their object. The comparison with the time that was last set
+ * spares the system call if nothing has changed. */
 void hora__ready_fd_set(struct hora__ready_fd *ready, const hora_clock *clock, hora_ns from)
 {
     if (ready->kind == HORA__READY_NONE || ready->from == from)

@@ -4,9 +4,12 @@
  * Purpose           Other threads must be able to find a thread to wake or interrupt it, even one that
  *                   hora did not start, and its handle must outlive it. So each thread that makes a
  *                   blocking call or asks for its handle gets a counted record on the heap. The thread
- *                   itself has one reference, which it gives up when it ends.
+ *                   itself has one reference, which it releases when it ends.
  * How it works      The interrupt flag is an atomic word, so reading it is cheap. It changes under the
  *                   lock, together with the descriptor that shows it. Only the thread itself clears it.
+ *                   A thread that hora did not start registers its record with the system, which calls
+ *                   end_of_thread at its end. A thread of hora adopts a record that was prepared for it,
+ *                   and disowns it as its last step.
  * Invariants        I1 interrupt_fd, if open, is readable exactly while the flag is set.
  *                   I2 the flag of a thread that has ended is clear and stays clear.
  *                   I3 a wake follows every setting of the flag, so a thread that reads the flag before
@@ -26,10 +29,12 @@
 #include "sys/process.h"
 #include "sys/thread.h"
 
-/* Called when a thread with a record ends. */
+/* Called when a thread with a record ends: releases what the record holds for the thread, and the thread's
+ * own reference. Also called when the library is unloaded, then by the thread that unloads it. */
 static void end_of_thread(void *pointer)
 {
     hora_thread *thread = pointer;
+    /* A record of the parent process is abandoned: a thread that does not exist here may hold its lock. */
     if (thread->generation != hora__fork_generation())
         return;
     hora__virtual_clock_thread_ends(thread);
@@ -43,7 +48,7 @@ static void end_of_thread(void *pointer)
     (void)hora_thread_unref(thread);
 }
 
-/* Makes a record with one reference, the thread's own. */
+/* Makes a record with one reference, the thread's own. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 static int thread_new(hora_thread **ret_thread)
 {
     hora_thread *thread = hora__alloc(1, sizeof *thread);
@@ -70,6 +75,7 @@ no_lock:
     return error;
 }
 
+/* Frees a record that has no references. Its thread has ended, or never had it. */
 static void thread_free(hora_thread *thread)
 {
     assert(thread->clock == NULL);
@@ -79,6 +85,7 @@ static void thread_free(hora_thread *thread)
     hora__free(thread);
 }
 
+/* After a fork, the one thread of the child still carries a record of the parent. It counts as none. */
 hora_thread *hora__thread_existing(void)
 {
     hora_thread *thread = hora__thread_pointer();
@@ -129,6 +136,7 @@ void hora__thread_disown(hora_thread *thread)
     end_of_thread(thread);
 }
 
+/* Unlike hora__thread_current, whose result is borrowed, a handle outlives the thread. */
 int hora_thread_self(hora_thread **ret_thread)
 {
     if (ret_thread == NULL)
@@ -150,6 +158,8 @@ hora_thread *hora_thread_ref(hora_thread *thread)
     return thread;
 }
 
+/* The subtraction must acquire and release: the thread that frees the record must see everything that other
+ * threads did with it. */
 hora_thread *hora_thread_unref(hora_thread *thread)
 {
     if (thread != NULL) {
@@ -172,13 +182,15 @@ void hora__thread_count(hora_thread *thread)
     hora__mutex_unlock(&thread->lock);
 }
 
+/* The atomic word `attached` spares the common case, a thread without a virtual clock, the lock. */
 void hora__thread_wake(hora_thread *thread)
 {
     if (!hora__atomic_load(&thread->attached)) {
         hora__unpark(&thread->parker);
         return;
     }
-    /* The thread counts as running from now on, not only once the system runs it. */
+    /* The thread counts as running from now on, not only once the system runs it. Count and permit change
+     * under one lock, so that become_idle in virtual_clock.c sees both or neither. */
     hora__mutex_lock(&thread->lock);
     if (!HORA__FAULT(CLOCK_SETTLES_EARLY))
         hora__virtual_clock_not_idle_locked(thread);
@@ -186,12 +198,15 @@ void hora__thread_wake(hora_thread *thread)
     hora__mutex_unlock(&thread->lock);
 }
 
-/* Sets the flag. Returns false if it was set already, or if the thread has ended. */
+/* Sets the interrupt flag and its descriptor. Returns false if the flag was already set, or if the thread has
+ * ended (I2); the caller then need not wake it. */
 static bool set_interrupted(hora_thread *thread)
 {
     hora__mutex_lock(&thread->lock);
     bool is_new = !thread->ended && !hora__atomic_load(&thread->interrupted);
     if (is_new) {
+        /* Must release: the interrupted thread, which reads the flag without the lock, must see what the
+         * caller did before. */
         HORA__ORDER_FAULT(INTERRUPT_SET_RELAXED, memory_order_relaxed);
         hora__atomic_store(&thread->interrupted, 1);
         hora__event_set(&thread->interrupt_fd, true); /* I1 */
@@ -200,6 +215,7 @@ static bool set_interrupted(hora_thread *thread)
     return is_new;
 }
 
+/* Wakes the thread after its lock has been released, because hora__thread_wake takes it again. */
 int hora_thread_interrupt(hora_thread *thread)
 {
     if (thread == NULL)
@@ -211,12 +227,15 @@ int hora_thread_interrupt(hora_thread *thread)
     return 0;
 }
 
+/* The load must acquire, see set_interrupted. */
 bool hora_thread_is_interrupted(const hora_thread *thread)
 {
     HORA__ORDER_FAULT(INTERRUPT_READ_RELAXED, memory_order_relaxed);
     return thread != NULL && hora__atomic_load(&thread->interrupted) != 0;
 }
 
+/* Needs no lock to find the flag clear, which is the common case. Only this thread clears it, so the flag
+ * cannot vanish between the load and the lock. */
 bool hora__thread_take_interrupt(hora_thread *thread)
 {
     assert(thread == hora__thread_existing());
@@ -237,6 +256,8 @@ bool hora_interrupted(void)
     return thread != NULL && hora__thread_take_interrupt(thread);
 }
 
+/* Opens the descriptor on first use, under the lock, so that an interrupt at the same time either finds it
+ * open or is found set (I1). */
 int hora_interrupt_fd(void)
 {
     hora_thread *thread;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* virtual_clock.c - a clock that moves only when a test moves it, and that knows when no thread can run
  *
- * Time              The clock has three readings, which the public calls move together or apart. A thread
- *                   that waits for a time registers a sleeper, which lies on its stack, and parks without
- *                   a deadline. The thread that moves the clock wakes the sleepers that are due. A sleeper
- *                   may also watch the offsets between the lines; it is due as well once they have
- *                   changed.
- * Quiet             The clock counts the attached threads that run. A thread stops counting when it parks,
- *                   and counts again from the moment it is woken: its waker counts it, under the sleeping
- *                   thread's lock, so that settle cannot slip through between the wake-up and the run. It
- *                   is quiet when no thread counts.
- * Runs              hora_virtual_clock_run needs no thread of its own. The thread that makes it quiet lets
- *                   time pass to the next moment and wakes the sleepers that are due, perhaps itself among
- *                   them. All of these count as running before the first is woken. The clock wakes the
- *                   thread that called run once the next moment lies beyond the end of the run. A thread
- *                   that goes to sleep last and is the only one to wake next moves the clock itself and
- *                   does not sleep at all.
+ * Time              The clock has three readings, one per timeline, which the public calls move together or
+ *                   apart. A thread that waits for a time registers a sleeper, which lies on its stack, and
+ *                   parks without a deadline. The thread that moves the clock wakes the sleepers that are
+ *                   due. A sleeper may also watch the offsets between the timelines; it is due as well once
+ *                   they have changed.
+ * Quiet             The clock counts the attached threads that run. A thread no longer counts when it
+ *                   parks, and counts again from the moment it is woken: the waking thread counts it, under
+ *                   the sleeping thread's lock, so that settle cannot return between the wake-up and the
+ *                   moment the system runs the thread. The clock is quiet when no thread counts as running.
+ * Runs              hora_virtual_clock_run needs no separate thread. The thread whose park makes the clock
+ *                   quiet advances time to the next moment and wakes the sleepers that are due, possibly
+ *                   itself among them. All of these count as running before the first is woken. The thread
+ *                   that called run is woken once the next moment lies beyond the end of the run. If the
+ *                   last running thread is also the only one that is due next, it advances the clock in
+ *                   its own call and does not sleep at all.
  * Invariants        I1 once the call that moved the clock has returned, every due sleeper has been woken.
- *                   I2 running is the number of attached threads whose record is not idle. In the moment
- *                   between the change of a record and of the count, running is too high, never too low.
- *                   I3 settlers wait only while it is not quiet: while running + expected + waking > 0.
- *                   I4 a thread is idle only if it has no permit: a wake-up before the park counts as
- *                   running.
- * Locks             clock->lock (rank CLOCK). No thread takes thread->lock (rank THREAD) under it.
- *                   Wake-ups are made after it is released, at most HORA__WAKES_MAX per round. */
+ *                   I2 running is the number of attached threads whose record is not idle. Between the
+ *                   change of a record and the change of the count, running is too high, never too low.
+ *                   I3 settlers wait only while the clock is not quiet: running + expected + waking > 0.
+ *                   I4 a thread is idle only if it has no permit: a thread that was woken before it parks
+ *                   still counts as running.
+ * Locks             clock->lock (rank CLOCK). No thread takes thread->lock (rank THREAD) while it holds it.
+ *                   Threads are woken after it is released, at most HORA__WAKES_MAX per round. */
 #include <hora/virtual_clock.h>
 
 #include <assert.h>
@@ -44,35 +44,39 @@
 enum { TIMELINES = 3 };
 
 struct hora_virtual_clock {
-    hora_clock views[TIMELINES];   /* immutable */
-    int32_t generation;            /* hora__fork_generation() when it was made; immutable */
-    hora__atomic64 now[TIMELINES]; /* written under the lock */
+    hora_clock views[TIMELINES]; /* the public clocks of the three timelines; immutable */
+    int32_t generation;          /* hora__fork_generation() when it was made; immutable */
+    /* What each timeline shows, in nanoseconds. Written under the lock; any thread reads it without. */
+    hora__atomic64 now[TIMELINES];
 
-    hora__mutex lock; /* rank CLOCK; guards the fields below */
-    hora_ns lateness;
-    struct hora__list sleepers;
-    struct hora__list alarms;
-    struct hora__list settlers;
-    struct hora__list runner; /* waiter of the thread in hora_virtual_clock_run; at most one */
-    hora_ns run_end;          /* end of that run, on the monotonic line */
-    int objects;              /* objects made with one of the views and not yet freed */
-    int attached;             /* attached threads */
-    int running;              /* attached threads that are not idle, see I2 */
-    int expected;             /* threads announced and not yet attached */
-    int waking; /* threads that are about to count others as running, which they noted under the lock */
+    hora__mutex lock;           /* rank CLOCK; guards the fields below */
+    hora_ns lateness;           /* how long after its deadline a sleeper or alarm is due; >= 0 */
+    struct hora__list sleepers; /* struct sleeper of each thread that waits for a time of this clock */
+    struct hora__list alarms;   /* struct hora__alarm of each timed descriptor of this clock */
+    struct hora__list settlers; /* struct hora__waiter of each thread in hora_virtual_clock_settle */
+    struct hora__list runner;   /* waiter of the thread in hora_virtual_clock_run; at most one */
+    hora_ns run_end;            /* end of that run, on the monotonic timeline */
+    int objects;                /* objects made with one of the views and not yet freed */
+    int attached;               /* attached threads */
+    int running;                /* attached threads that are not idle, see I2 */
+    int expected;               /* threads announced and not yet attached */
+    /* Threads inside count_noted: each has noted sleepers under the lock and has yet to count them as
+     * running. While it is > 0, the clock is not quiet. */
+    int waking;
 };
 
 /* A thread that waits for a time. It lies on the thread's stack; the clock's lock guards it. */
 struct sleeper {
-    struct hora__list link;
-    hora_thread *thread;
-    enum hora__timeline timeline;
-    hora_ns deadline;
-    /* the offsets when it began to watch them; NULL: it does not watch */
+    struct hora__list link;       /* on clock->sleepers */
+    hora_thread *thread;          /* the record of the waiting thread, borrowed from it */
+    enum hora__timeline timeline; /* the timeline that the deadline refers to */
+    hora_ns deadline;             /* HORA_FOREVER: it waits only for the offsets to change */
+    /* The offsets when it began to watch them; NULL: it does not watch. */
     const struct hora__clock_offsets *seen;
-    bool woken;
+    bool woken; /* it was found due and its thread is being woken; it is not woken again */
 };
 
+/* Reads a timeline. For callers that hold the lock: no other thread can write it then. */
 static hora_ns peek(const hora_virtual_clock *clock, enum hora__timeline timeline)
 {
     return hora__atomic64_peek(&clock->now[timeline]);
@@ -82,6 +86,7 @@ static void unlock_clock(hora_virtual_clock *clock, bool moved);
 static hora_ns run_left(const hora_virtual_clock *clock);
 static bool waits_for_one_thread(const hora_virtual_clock *clock);
 
+/* Returns 0, HORA_EINVAL for NULL, or HORA_EFORKED in a process that did not make the clock. */
 static int check(const hora_virtual_clock *clock)
 {
     if (clock == NULL)
@@ -125,6 +130,8 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
     return 0;
 }
 
+/* Refuses while an object, an attached thread or a waiting thread uses the clock. Threads that were announced
+ * and have not attached yet do not count as users. */
 int hora_virtual_clock_free(hora_virtual_clock *clock)
 {
     if (clock == NULL)
@@ -176,6 +183,7 @@ int hora__virtual_clock_check(const hora_virtual_clock *clock)
     return check(clock);
 }
 
+/* Takes no lock, so it also works in the child of a fork, where the lock may be held for ever. */
 hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline timeline)
 {
     return hora__atomic64_load(&clock->now[timeline]);
@@ -183,6 +191,7 @@ hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline t
 
 /* ---- time ---- */
 
+/* Returns the offsets between the timelines. They belong together only if the caller holds the lock. */
 static struct hora__clock_offsets offsets(const hora_virtual_clock *clock)
 {
     hora_ns monotonic = peek(clock, HORA__MONOTONIC);
@@ -192,22 +201,25 @@ static struct hora__clock_offsets offsets(const hora_virtual_clock *clock)
 
 struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock)
 {
+    /* In the child of a fork, a thread of the parent may hold the lock for ever. The clock stands still
+     * there, so the offsets are right without the lock. */
     if (check(clock) < 0)
-        return offsets(
-            clock); /* In the child of a fork another thread of the parent may hold the lock for ever. */
+        return offsets(clock);
     hora__mutex_lock(&clock->lock);
     struct hora__clock_offsets read = offsets(clock);
     hora__mutex_unlock(&clock->lock);
     return read;
 }
 
+/* Returns whether the offsets have changed since `seen` was read. The caller holds the lock. */
 static bool have_parted(const hora_virtual_clock *clock, const struct hora__clock_offsets *seen)
 {
     struct hora__clock_offsets now = offsets(clock);
     return now.boot != seen->boot || now.wall != seen->wall;
 }
 
-/* How long until something with this deadline is woken; <= 0: now, HORA_FOREVER: never. */
+/* Returns how long it is until a sleeper or alarm with this deadline is due, lateness included; <= 0: it is
+ * due now, HORA_FOREVER: never. */
 static hora_ns time_left(const hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns deadline)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -217,12 +229,15 @@ static hora_ns time_left(const hora_virtual_clock *clock, enum hora__timeline ti
     return wake_at == HORA_FOREVER ? HORA_FOREVER : hora__ns_sub(wake_at, peek(clock, timeline));
 }
 
+/* Makes the descriptor of an alarm readable if it is due, and not readable if it is not: a wall line that was
+ * set back can take it back. */
 static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alarm)
 {
     assert(hora__mutex_held(&clock->lock));
     hora__event_set(&alarm->event, time_left(clock, alarm->timeline, alarm->deadline) <= 0);
 }
 
+/* Returns whether a sleeper must be woken: its time has come, or the offsets that it watches have changed. */
 static bool is_due(const hora_virtual_clock *clock, const struct sleeper *sleeper)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -231,8 +246,9 @@ static bool is_due(const hora_virtual_clock *clock, const struct sleeper *sleepe
     return time_left(clock, sleeper->timeline, sleeper->deadline) <= 0;
 }
 
-/* Makes due descriptors readable and notes due sleepers, up to HORA__WAKES_MAX. Returns whether there may be
- * more. */
+/* Updates the descriptors of all alarms and adds the threads of due sleepers to *wakes, up to
+ * HORA__WAKES_MAX. Marks these sleepers as woken. Returns whether there are more; the caller then wakes the
+ * noted threads and calls again. */
 static bool note_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
 {
     assert(wakes->count <= HORA__WAKES_MAX);
@@ -251,6 +267,7 @@ static bool note_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
     return false;
 }
 
+/* Moves one timeline forward or, if `by` is negative, back. Saturates instead of overflowing. */
 static void move_line(hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns by)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -260,7 +277,8 @@ static void move_line(hora_virtual_clock *clock, enum hora__timeline timeline, h
     hora__atomic64_store(&clock->now[timeline], now);
 }
 
-/* Time passes on all lines. */
+/* Lets time pass: moves all timelines forward together. The caller holds the lock and wakes the sleepers that
+ * are due afterwards. */
 static void pass_time(hora_virtual_clock *clock, hora_ns by)
 {
     assert(by >= 0);
@@ -269,6 +287,7 @@ static void pass_time(hora_virtual_clock *clock, hora_ns by)
         move_line(clock, (enum hora__timeline)i, by);
 }
 
+/* Moves each timeline by its own distance and wakes the sleepers that are then due (I1). Returns 0. */
 static int move_lines(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot, hora_ns wall)
 {
     hora__mutex_lock(&clock->lock);
@@ -310,11 +329,13 @@ int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
         return HORA_EINVAL;
     hora__mutex_lock(&clock->lock);
     clock->lateness = lateness;
+    /* As if time had moved: with less lateness, sleepers may be due now. */
     unlock_clock(clock, true);
     return 0;
 }
 
-/* How long until the next sleeper or alarm is due; HORA_FOREVER: none waits for a time. */
+/* Returns how long it is until the next sleeper or alarm is due, >= 0; HORA_FOREVER: none waits for a time.
+ * Sleepers that have been woken and alarms that are readable do not count. */
 static hora_ns time_to_next(const hora_virtual_clock *clock)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -352,8 +373,10 @@ int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_b
     return 0;
 }
 
-/* The last running thread is about to sleep while a run is on. If no other thread is to wake before it or
- * together with it, time passes until its deadline, and the thread need not sleep. */
+/* The shortcut of a run: if the calling thread is the last one that runs, and no other sleeper or alarm is
+ * due before its deadline or at the same time, advances the clock to that deadline. Returns true if it did;
+ * the thread then need not sleep. A permit means that the thread has been woken for another reason, so time
+ * must not pass. The caller holds the lock, and `own` is not yet on the list. */
 static bool passes_alone(hora_virtual_clock *clock, const struct sleeper *own)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -367,6 +390,8 @@ static bool passes_alone(hora_virtual_clock *clock, const struct sleeper *own)
     return true;
 }
 
+/* The deadline and the offsets are compared under the lock that also registers the sleeper. A thread that
+ * moves the clock therefore either comes first, and this thread does not sleep, or finds the sleeper. */
 void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_ns deadline,
                               const struct hora__clock_offsets *seen)
 {
@@ -383,10 +408,15 @@ void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_
     hora__mutex_unlock(&clock->lock);
     if (!must_sleep)
         return;
+    /* The clock wakes the sleeper, so the thread parks without a deadline. A thread that is attached to
+     * another clock does not become idle there if it waits for a time of this one, which may pass at any
+     * moment. */
     if (thread->clock == clock || deadline == HORA_FOREVER)
         hora__virtual_clock_idle_park(thread);
     else
         hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
+    /* The sleeper stays on the list until here, even if it was woken: its thread may also be woken by another
+     * thread, so only the thread itself removes it. */
     hora__mutex_lock(&clock->lock);
     hora__list_remove(&sleeper.link);
     hora__mutex_unlock(&clock->lock);
@@ -406,6 +436,7 @@ int hora__alarm_init(struct hora__alarm *alarm, const hora_clock *clock)
     return 0;
 }
 
+/* Takes the alarm off the list first, so that no thread that moves the clock uses a closed descriptor. */
 void hora__alarm_destroy(struct hora__alarm *alarm, const hora_clock *clock)
 {
     hora__mutex_lock(&clock->source->lock);
@@ -414,6 +445,7 @@ void hora__alarm_destroy(struct hora__alarm *alarm, const hora_clock *clock)
     hora__event_destroy(&alarm->event);
 }
 
+/* Updates the descriptor at once, because the new deadline may have passed already. */
 void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns deadline)
 {
     assert(clock->source != NULL && alarm->timeline == clock->timeline);
@@ -425,6 +457,7 @@ void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns
 
 /* ---- quiet ---- */
 
+/* Returns whether no thread can run: none counts as running, is expected, or is about to be counted. */
 static bool is_quiet(const hora_virtual_clock *clock)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -432,7 +465,7 @@ static bool is_quiet(const hora_virtual_clock *clock)
     return clock->running == 0 && clock->expected == 0 && clock->waking == 0;
 }
 
-/* How much of the current run is left. */
+/* Returns how much of the current run is left, >= 0. The caller holds the lock, and a run is in progress. */
 static hora_ns run_left(const hora_virtual_clock *clock)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -440,7 +473,8 @@ static hora_ns run_left(const hora_virtual_clock *clock)
     return left < 0 ? 0 : left; /* another thread may have moved the clock beyond the end */
 }
 
-/* Whether a run is on and only one running thread keeps it from going on. */
+/* Returns whether a run is in progress and waits only for one running thread. Not while threads settle: the
+ * clock must become quiet for them first. */
 static bool waits_for_one_thread(const hora_virtual_clock *clock)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -448,7 +482,8 @@ static bool waits_for_one_thread(const hora_virtual_clock *clock)
            clock->waking == 0 && hora__list_is_empty(&clock->settlers);
 }
 
-/* Resolves as many waiters of a list as fit into *wakes. */
+/* Resolves as many waiters of a list as fit into *wakes. More would be woken under the clock's lock, see
+ * hora__wakes_add. The loop in unlock_clock resolves the rest. */
 static void release(struct hora__list *list, struct hora__wakes *wakes)
 {
     assert(wakes->count <= HORA__WAKES_MAX);
@@ -456,8 +491,8 @@ static void release(struct hora__list *list, struct hora__wakes *wakes)
         hora__waiter_resolve(hora__waiters_first(list), 0, wakes);
 }
 
-/* It is quiet: releases the threads that settle. If there are none, lets the run go on to its next moment, or
- * ends it. Returns whether it moved time to a moment that a sleeper waits for. */
+/* Acts on a clock that is quiet. Resolves the threads in settle; if there are none, advances the run to the
+ * next moment, or ends it. Returns whether it advanced time to a moment that a sleeper or alarm waits for. */
 static bool go_on(hora_virtual_clock *clock, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -476,8 +511,10 @@ static bool go_on(hora_virtual_clock *clock, struct hora__wakes *wakes)
     return !ends;
 }
 
-/* Counts the noted threads as running before any of them can run, so that it is not quiet when the first of
- * them waits again. */
+/* Counts the noted threads as running before any of them is woken. Otherwise the first could run, wait again
+ * and make the clock quiet while the second is still asleep at its moment. Counting takes the lock of each
+ * thread, whose rank is below that of the clock, so the clock's lock is released for it; `waking` keeps the
+ * clock from being quiet until it is done. */
 static void count_noted(hora_virtual_clock *clock, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -489,8 +526,9 @@ static void count_noted(hora_virtual_clock *clock, struct hora__wakes *wakes)
     clock->waking--;
 }
 
-/* Releases the lock after a change of time or counts, and does everything that follows from the change.
- * `moved`: time has changed. */
+/* Releases the lock after a change of time or counts, and does everything that follows from the change: wakes
+ * due sleepers (I1), resolves threads in settle (I3), advances or ends a run. `moved` is true if time has
+ * changed. Each round wakes at most HORA__WAKES_MAX threads, after it has released the lock. */
 static void unlock_clock(hora_virtual_clock *clock, bool moved)
 {
     assert(hora__mutex_held(&clock->lock));
@@ -500,9 +538,11 @@ static void unlock_clock(hora_virtual_clock *clock, bool moved)
         if (!moved && is_quiet(clock))
             moved = go_on(clock, &wakes);
         bool more = moved && note_due(clock, &wakes);
+        /* False if this round has resolved the last thread in settle or run, if there was one. That thread
+         * may free the clock as soon as the lock is released, so the clock is not accessed after that. */
         bool followed =
             moved || !hora__list_is_empty(&clock->settlers) || !hora__list_is_empty(&clock->runner);
-        if (wakes.count > 0 && followed) /* else the clock may be freed as soon as they run */
+        if (wakes.count > 0 && followed)
             count_noted(clock, &wakes);
         again = more || (followed && is_quiet(clock));
         hora__mutex_unlock(&clock->lock);
@@ -513,6 +553,7 @@ static void unlock_clock(hora_virtual_clock *clock, bool moved)
     }
 }
 
+/* Adds to the two counts. This may make the clock quiet, and everything that follows happens here. */
 static void change_counts(hora_virtual_clock *clock, int attached, int running)
 {
     hora__mutex_lock(&clock->lock);
@@ -521,6 +562,9 @@ static void change_counts(hora_virtual_clock *clock, int attached, int running)
     unlock_clock(clock, false);
 }
 
+/* The clock counts the thread before the record says that it is attached, so `running` is never too low (I2).
+ * The change cannot make the clock quiet, so a plain unlock suffices. `attached` is set last: a waker that
+ * sees it finds `clock` set. */
 int hora_virtual_clock_attach(hora_virtual_clock *clock)
 {
     hora_thread *thread;
@@ -544,6 +588,7 @@ int hora_virtual_clock_attach(hora_virtual_clock *clock)
     return 0;
 }
 
+/* Detaches a thread in the reverse order of attaching: the record first, then the counts (I2). */
 static void detach(hora_virtual_clock *clock, hora_thread *thread)
 {
     assert(thread->clock == clock);
@@ -573,6 +618,7 @@ void hora__virtual_clock_thread_ends(hora_thread *thread)
         detach(thread->clock, thread);
 }
 
+/* Withdrawing the last announcement may make the clock quiet, so the lock is released with unlock_clock. */
 int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads)
 {
     int error = hora__virtual_clock_check(clock);
@@ -587,6 +633,8 @@ int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads)
     return fits ? 0 : HORA_EINVAL;
 }
 
+/* Record and count change under the thread's lock, so no other thread that holds it sees only one of them
+ * changed (I2). */
 void hora__virtual_clock_not_idle_locked(hora_thread *thread)
 {
     assert(hora__mutex_held(&thread->lock));
@@ -598,7 +646,8 @@ void hora__virtual_clock_not_idle_locked(hora_thread *thread)
     hora__mutex_unlock(&thread->clock->lock);
 }
 
-/* The thread stops counting as running, unless a wake-up has come already. Returns whether it is idle. */
+/* Makes the calling thread idle, so that it no longer counts as running, unless it has been woken already
+ * (I4). Returns whether it is idle. The record changes before the count (I2). */
 static bool become_idle(hora_thread *thread)
 {
     assert(thread->clock != NULL);
@@ -611,7 +660,8 @@ static bool become_idle(hora_thread *thread)
     return idle;
 }
 
-/* Whether the thread came back without having been woken. */
+/* Returns whether the park of the calling thread ended without a wake-up: a waker would have made it not
+ * idle. */
 static bool is_still_idle(hora_thread *thread)
 {
     hora__mutex_lock(&thread->lock);
@@ -628,18 +678,22 @@ void hora__virtual_clock_idle_park(hora_thread *thread)
         hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
         return;
     }
-    /* Running now without a reason would mean to run while the clock believes that no thread can. So sleep
-     * on. */
+    /* A thread that returned from a park without a reason would run although the clock counts it as idle. So
+     * it parks again. */
     do
         hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
     while (is_still_idle(thread));
 }
 
-/* Waits until the waiter, which is on one of the clock's lists, is resolved, or the thread is interrupted. */
+/* Waits until the waiter, which is on one of the clock's lists, is resolved, or the thread is interrupted.
+ * Returns 0 or HORA_EINTERRUPTED. While it waits, an attached thread counts as idle, which is why settle and
+ * run do not wait for their own caller. After 0 the clock may have been freed and is not accessed. */
 static int wait_until_quiet(hora_virtual_clock *clock, struct hora__waiter *waiter)
 {
     if (hora__waiter_park(waiter, hora__clock_or_default(NULL), HORA_FOREVER) == HORA__WAKE_RESOLVED)
         return 0;
+    /* Interrupted. If the clock resolved the waiter at the same time, that counts, and the interrupt stays
+     * pending. */
     hora__mutex_lock(&clock->lock);
     bool resolved = hora__waiter_is_resolved(waiter);
     if (!resolved)
@@ -651,6 +705,7 @@ static int wait_until_quiet(hora_virtual_clock *clock, struct hora__waiter *wait
     return HORA_EINTERRUPTED;
 }
 
+/* Does not wait if only the calling thread runs: a thread in settle does not count itself. */
 int hora_virtual_clock_settle(hora_virtual_clock *clock)
 {
     hora_thread *thread;
@@ -671,6 +726,8 @@ int hora_virtual_clock_settle(hora_virtual_clock *clock)
     return must_wait ? wait_until_quiet(clock, &waiter) : 0;
 }
 
+/* Registers the run and waits for its end. The threads that make the clock quiet do the work, see go_on; if
+ * it is quiet already, unlock_clock does the first steps here. */
 int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by)
 {
     hora_thread *thread;

@@ -2,17 +2,17 @@
 /* wait.c - waiters: parking, resolving, nudging; and sleeping, which is a wait that ends by time or
  * interrupt
  *
- * States            WAITING -> NUDGED    nudge, by a thread with the lock
- *                   NUDGED  -> WAITING   heard, by the waiting thread with the lock
- *                   WAITING, NUDGED -> RESOLVED  resolve, by a thread with the lock; final
- * Invariants        I1 a waiter is on a list exactly while it is not RESOLVED, from being added until its
- *                   thread takes it off.
+ * States            WAITING -> NUDGED    nudge, by a thread that holds the lock
+ *                   NUDGED  -> WAITING   heard, by the waiting thread, which holds the lock
+ *                   WAITING, NUDGED -> RESOLVED  resolve, by a thread that holds the lock; final
+ * Invariants        I1 from the moment it is added until its own thread removes it, a waiter is on a list
+ *                   exactly while it is not RESOLVED.
  *                   I2 after RESOLVED only the waiting thread accesses the waiter. The resolving thread
- *                   takes the reference to the waiting thread before.
- *                   I3 a wake of the thread follows every change of state. The thread reads the state
- *                   before each park, so it sleeps through no change.
- *                   I4 a thread returns from a timed park before the time is over only if something
- *                   happened. */
+ *                   therefore takes its reference to the waiting thread before.
+ *                   I3 a wake of the thread follows every change of state made by another thread. The
+ *                   thread reads the state before each park, so it sleeps through no change.
+ *                   I4 a thread returns from a timed wait before its deadline only if it was resolved,
+ *                   nudged or interrupted, or the clock was set. */
 #include "sync/wait.h"
 
 #include <assert.h>
@@ -25,8 +25,14 @@
 #include "sync/object.h"
 #include "sync/thread.h"
 
-enum { WAITING, NUDGED, RESOLVED };
+/* The states of a waiter. */
+enum {
+    WAITING, /* no other thread has acted on the waiter */
+    NUDGED,  /* another thread asks the waiting thread to check the object again */
+    RESOLVED /* the outcome is written, and the waiter is off its list */
+};
 
+/* Links the waiter by hand: as the last of the list, or, for a NULL list, to itself. */
 void hora__waiter_init(struct hora__waiter *waiter, struct hora__list *list, hora_thread *thread,
                        hora_ns deadline)
 {
@@ -41,14 +47,16 @@ void hora__waiter_init(struct hora__waiter *waiter, struct hora__list *list, hor
     waiter->result = 0;
 }
 
-/* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a
- * reading of the clock for the first check; HORA_NEVER: the clock is read for it. */
+/* Parks the thread of the waiter until there is a reason to wake, and returns the reason. Checks all of them
+ * before each park (I3), because a park may return without a reason (I4). `now` is a reading of the clock for
+ * the first check; HORA_NEVER: the clock is read for it. */
 static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
                                    hora_ns until, const struct hora__clock_offsets *seen)
 {
     if (HORA__FAULT(WAIT_ENDS_EARLY) && until != HORA_FOREVER)
         until--;
     for (;;) {
+        /* Must acquire: a resolved thread reads `result`, and what it waited for, without the lock. */
         HORA__ORDER_FAULT(WAITER_READ_RELAXED, memory_order_relaxed);
         int32_t state = hora__atomic_load(&waiter->state);
         if (state == RESOLVED)
@@ -61,6 +69,7 @@ static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock
             return HORA__WAKE_CLOCK;
         if (until != HORA_FOREVER && (now != HORA_NEVER ? now : hora_clock_now(clock)) >= until)
             return HORA__WAKE_TIME;
+        /* A wake-up between the checks above and the park leaves a permit, so the park returns at once. */
         hora__clock_park(clock, waiter->thread, until, seen);
         now = HORA_NEVER;
         if (HORA__FAULT(WAIT_TRUSTS_WAKEUP))
@@ -93,18 +102,24 @@ void hora__waiter_heard(struct hora__waiter *waiter)
 void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread)
 {
     assert(wakes->count >= 0 && wakes->count <= HORA__WAKES_MAX && thread != NULL);
+    /* More than HORA__WAKES_MAX threads at once are rare. They are woken under the caller's lock, and some of
+     * them then wait for it. */
     if (wakes->count == HORA__WAKES_MAX)
-        hora__wakes_flush(wakes); /* so many at once are rare; then some of them wait for the lock */
+        hora__wakes_flush(wakes);
     wakes->threads[wakes->count++] = thread;
 }
 
 void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__wakes *wakes)
 {
-    assert(!hora__waiter_is_resolved(waiter));             /* I1 */
-    hora_thread *thread = hora_thread_ref(waiter->thread); /* I2 */
-    waiter->link.prev->next = waiter->link.next;           /* the link itself is not used again */
+    assert(!hora__waiter_is_resolved(waiter)); /* I1 */
+    /* Before the waiter's thread can return: from then on it may end and free its record (I2). */
+    hora_thread *thread = hora_thread_ref(waiter->thread);
+    /* Unlinks the waiter without resetting its own link, which is not used again. */
+    waiter->link.prev->next = waiter->link.next;
     waiter->link.next->prev = waiter->link.prev;
     waiter->result = result;
+    /* Must release: it publishes `result` and what the thread waited for. The waiter is not accessed after
+     * it. */
     HORA__ORDER_FAULT(WAITER_RESOLVED_RELAXED, memory_order_relaxed);
     hora__atomic_store(&waiter->state, RESOLVED);
     hora__wakes_add(wakes, thread); /* I3 */
@@ -153,6 +168,9 @@ void hora__wakes_flush(struct hora__wakes *wakes)
 
 /* ---- waiting on an object ---- */
 
+/* The thread that parks is the one that decides on interrupt and timeout. It takes the lock again for that,
+ * so exactly one side decides: if another thread resolved the waiter first, that outcome counts, and an
+ * interrupt stays pending. */
 enum hora__wake hora__object_sleep_locked(struct hora__object *object, struct hora__waiter *waiter,
                                           hora_ns now, hora_ns until, const struct hora__clock_offsets *seen,
                                           struct hora__wakes *wakes)
@@ -164,12 +182,14 @@ enum hora__wake hora__object_sleep_locked(struct hora__object *object, struct ho
     enum hora__wake wake = park(waiter, object->clock, now, until, seen);
     if (wake == HORA__WAKE_RESOLVED)
         return wake;
-    /* The thread woke by itself, or was nudged. If it has been resolved meanwhile, that counts. */
+    /* The waiter may have been resolved between the end of the park and here. */
     hora__mutex_lock(&object->lock);
     if (hora__atomic_load(&waiter->state) == RESOLVED) {
         hora__mutex_unlock(&object->lock);
         return HORA__WAKE_RESOLVED;
     }
+    /* Acknowledges a nudge, also one that came after another reason to wake: the caller is about to check the
+     * object, with the lock held. */
     hora__atomic_store(&waiter->state, WAITING);
     return wake;
 }
@@ -182,8 +202,10 @@ int hora__object_wait_locked(struct hora__object *object, struct hora__list *lis
     struct hora__wakes wakes;
     wakes.count = 0;
     hora__waiter_init(&waiter, list, thread, deadline);
-    (void)hora__atomic_add(&object->references, 1); /* a visitor, see object.h */
+    /* A visitor, see object.h: the owner may free the object while this thread is about to take its lock. */
+    (void)hora__atomic_add(&object->references, 1);
     enum hora__wake wake = hora__object_sleep_locked(object, &waiter, HORA_NEVER, deadline, NULL, &wakes);
+    /* If not resolved, the thread holds the lock, and its waiter is still on the list. */
     if (wake != HORA__WAKE_RESOLVED) {
         if (!HORA__FAULT(WAIT_FORGETS_WAITER) || wake != HORA__WAKE_INTERRUPTED)
             hora__list_remove(&waiter.link);
@@ -197,12 +219,15 @@ int hora__object_wait_locked(struct hora__object *object, struct hora__list *lis
         return HORA_ETIMEDOUT;
     if (wake == HORA__WAKE_NUDGED)
         return HORA_EAGAIN;
+    /* The interrupt is the outcome of the call, so the flag is cleared. Only the thread itself clears it. */
     (void)hora__thread_take_interrupt(thread);
     return HORA_EINTERRUPTED;
 }
 
 /* ---- sleeping ---- */
 
+/* Waits with a waiter that is on no list, so only time and interrupts end the wait. A duration of 0 or less
+ * becomes a deadline that has passed on every clock; park still checks the interrupt flag before it. */
 int hora_clock_sleep(const hora_clock *clock, hora_ns duration)
 {
     hora_thread *thread;
