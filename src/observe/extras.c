@@ -8,13 +8,15 @@
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
-/* The extra of a task in a pool with admission: one allocation for both parts. */
+/* The extra of a task in a pool with admission: one allocation for both parts. `base` is first, so that a
+ * pointer to either is the same address. */
 struct admitted_extra {
     struct hora__extra base;
     struct hora__ticket ticket;
 };
 
-/* Initialises the ticket from the task's options. */
+/* Initialises the ticket of an extra from the task's options; NULL: no class, no key, normal priority. The
+ * memory is a struct admitted_extra. */
 static void add_ticket(struct hora__extra *extra, const hora_task_options *terms)
 {
     struct hora__ticket *ticket = &((struct admitted_extra *)extra)->ticket;
@@ -26,7 +28,9 @@ static void add_ticket(struct hora__extra *extra, const hora_task_options *terms
     extra->ticket = ticket;
 }
 
-/* Makes the extra of a task. It captures the context now, in the thread that submits. */
+/* Captures the context now, because the hook must run in the thread that submits. A context that the task
+ * options give explicitly takes precedence over the hook. The reference keeps the observer, and with it the
+ * hooks and classes, alive until the extra is freed. */
 int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora__extra **ret_extra)
 {
     assert(ret_extra != NULL);
@@ -54,6 +58,8 @@ int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora
     return 0;
 }
 
+/* Calls the release hook only for a context that the capture hook made; one that the task options gave
+ * belongs to the user. */
 void hora__extra_free(struct hora__extra *extra)
 {
     if (extra == NULL)
@@ -68,6 +74,8 @@ void hora__extra_free(struct hora__extra *extra)
     hora__free(extra);
 }
 
+/* Each kind of future keeps its extra elsewhere. The overlapping runs of a series share the extra of the
+ * series. */
 struct hora__extra *hora__future_extra(const hora_future *future)
 {
     if (future->kind == HORA__FUTURE_BOUND)

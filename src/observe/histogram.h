@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* histogram.h - a distribution that one thread records without a lock and any thread reads
  *
- * How it works      Each number is a relaxed word of its own, which only the recording thread writes. So
- *                   no reading is torn, but a reading may see one part of the last values and not yet the
- *                   rest. Derived numbers are therefore computed from the counts by hora__histogram_add,
- *                   which makes them agree.
- * Memory            3.9 KB cover all possible values, so none needs a special case. Only cache lines of
- *                   buckets with values are ever touched. 32-bit counts would wrap within hours.
- * Sum               Kept in two parts, which are enough for 2^48 values and 38 million years. */
+ * How it works      Each number is a separate atomic word, which only the recording thread writes. So no
+ *                   reading is torn, but a reader may see one part of the last value and not yet the rest.
+ *                   hora__histogram_add therefore derives the total from the counts that it has read, which
+ *                   makes them agree.
+ * Memory            3.9 KB cover all possible values, so none needs a special case. Recording touches only
+ *                   the cache lines of buckets that have values. 32-bit counts would wrap within hours.
+ * Sum               It is kept in two parts, which are enough for 2^48 values and 38 million years. */
 #ifndef HORA_OBSERVE_HISTOGRAM_H
 #define HORA_OBSERVE_HISTOGRAM_H
 
@@ -18,16 +18,16 @@
 #include "base/ns.h"
 #include "sys/atomic.h"
 
-/* All zero is empty. */
+/* A histogram that is all zero is empty. */
 struct hora__histogram {
-    hora__counter max;
-    hora__counter sum_high; /* of value >> 16 */
-    hora__counter sum_low;  /* of value % 2^16 */
-    hora__counter counts[HORA__BUCKETS];
+    hora__counter max;                   /* the greatest value so far */
+    hora__counter sum_high;              /* sum of value >> 16 */
+    hora__counter sum_low;               /* sum of value % 2^16 */
+    hora__counter counts[HORA__BUCKETS]; /* values per bucket, see base/distribution.h */
 };
 
-/* Records a value; a negative one counts as 0. No two threads may record at the same time. A thread that
- * reads the count sees everything that the recording thread did before. */
+/* Records a value; a negative one counts as 0. No two threads may record at the same time. The count of the
+ * bucket is published: a thread that observes it sees everything that the recording thread did before. */
 static inline void hora__histogram_record(struct hora__histogram *histogram, int64_t value)
 {
     uint64_t span = value > 0 ? (uint64_t)value : 0;
@@ -38,10 +38,10 @@ static inline void hora__histogram_record(struct hora__histogram *histogram, int
     hora__counter_raise_alone(&histogram->max, value);
 }
 
-/* Adds the values recorded so far to *sum. Any thread may call this at any time. It reads the buckets first
- * and the maximum last. The maximum may still be missing; the smallest value of the last bucket, which some
- * value has reached, stands in for it then. So no quantile exceeds the maximum (D2 of base/distribution.c),
- * and the maximum does not fall from one reading to the next. */
+/* Adds the values recorded so far to *sum. Any thread may call this at any time. It reads the buckets before
+ * the maximum, so the maximum of a value that it has counted may still be missing. The smallest value of the
+ * highest bucket in use replaces it then. So no quantile exceeds the maximum (D2 of base/distribution.c), and
+ * the maximum does not fall from one reading to the next. */
 static inline void hora__histogram_add(struct hora__distribution *sum,
                                        const struct hora__histogram *histogram)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* measures.c - counting and measuring; see measures.h
  *
- * Invariants        I1 the statistics of a worker have one writer: the worker that has taken them.
+ * Invariants        I1 statistics have at most one writer at a time: the worker that has taken them.
  *                   I2 statistics, once listed, stay listed until the observer ends. */
 #include "observe/measures.h"
 
@@ -37,6 +37,7 @@ int hora__measures_new(struct hora__pool_observer *pool_observer, struct hora__m
     return 0;
 }
 
+/* Frees the statistics of a worker. `room` is the size of by_name. */
 static void free_stats(struct hora__worker_stats *worker_stats, int room)
 {
     for (int i = 0; i < room; i++)
@@ -62,7 +63,8 @@ void hora__measures_free(struct hora__measures *measures)
 
 /* ---- statistics of workers ---- */
 
-/* Returns NULL if there is no memory. */
+/* Makes statistics, taken by the calling worker, with an entry for tasks without a name. That entry always
+ * exists, so that there is a place to count if memory runs out later. Returns NULL if there is no memory. */
 static struct hora__worker_stats *new_stats(struct hora__measures *measures)
 {
     size_t room = (size_t)hora__names_room(&measures->names);
@@ -73,13 +75,13 @@ static struct hora__worker_stats *new_stats(struct hora__measures *measures)
         hora__free(worker_stats);
         return NULL;
     }
-    /* the entry for tasks without a name always exists */
     hora__atomic_pointer_init(&worker_stats->by_name[0], stats);
     worker_stats->is_taken = true;
     return worker_stats;
 }
 
-/* Returns statistics that a former worker has left; NULL: all are in use. */
+/* Takes statistics that a former worker has left; NULL: all are in use. The lock orders this after the last
+ * write of that worker. */
 static struct hora__worker_stats *take_unused_locked(struct hora__measures *measures)
 {
     assert(hora__mutex_held(&measures->lock));
@@ -91,6 +93,8 @@ static struct hora__worker_stats *take_unused_locked(struct hora__measures *meas
     return worker_stats;
 }
 
+/* Allocates without the lock. Readers go through the list without it, so the new statistics are complete
+ * before they are published at its front. */
 int hora__worker_stats_take(struct hora__measures *measures, struct hora__worker_stats **ret_stats)
 {
     *ret_stats = NULL;
@@ -125,8 +129,9 @@ void hora__worker_stats_leave(struct hora__measures *measures, struct hora__work
     hora__mutex_unlock(&measures->lock);
 }
 
-/* Returns the statistics of a name, and makes them at its first use. Without memory it returns those of tasks
- * without a name. */
+/* Returns the statistics of a name, and makes them at its first use. If there is no memory, it returns those
+ * of tasks without a name. Only the worker that has taken worker_stats calls it (I1), so the
+ * compare-and-swap cannot fail; it publishes the new statistics to readers. */
 static struct hora__task_stats *stats_of(struct hora__worker_stats *worker_stats, int index)
 {
     assert(index >= 0);
@@ -147,6 +152,8 @@ static hora_ns at_least_zero(hora_ns time)
     return time > 0 ? time : 0;
 }
 
+/* An overlapping run has its own planned time; everything else is that of its series. The offset of a series
+ * is added to each planned time. */
 hora_ns hora__measures_lateness(hora_future *future)
 {
     if (future == NULL)
@@ -165,7 +172,8 @@ hora_ns hora__measures_lateness(hora_future *future)
     return at_least_zero(hora__ns_sub(now, hora__ns_add(planned, hora__scheduled_offset(scheduled))));
 }
 
-/* < 0: not scheduled. Only schedulers have scheduled tasks, and they do not count ticks. */
+/* Returns how late the run is; < 0: it is not scheduled. Only schedulers have scheduled tasks, and their
+ * stamps are nanoseconds. For a detached task of a scheduler `came` is its due time. */
 static hora_ns late_now(const struct hora__worker_record *record, hora_future *future, int64_t now)
 {
     if (record->pool_observer->pool->kind == NULL)
@@ -181,6 +189,7 @@ struct hora__run_start hora__measures_begins(struct hora__worker_record *record,
     struct hora__run_start start = {.name = name->text, .waited = -1, .late = -1};
     if (!record->pool_observer->base.measures)
         return start;
+    /* A scheduled task could have begun at its planned time, so it has waited since then. */
     start.late = late_now(record, future, now);
     start.waited = start.late;
     if (start.late < 0 && record->worker_observer.came != HORA_NEVER)
@@ -210,17 +219,21 @@ const char *hora__measures_begins_alone(struct hora__worker_record *record, stru
     return name->text;
 }
 
+/* The count must release: a reader that sees the run as ended must see that it has started, see readings.c.
+ * */
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 {
     assert(frame->stats != NULL && ran >= 0);
     struct hora__task_stats *stats = frame->stats;
     HORA__ORDER_FAULT(MEASURES_ENDED_RELAXED, memory_order_relaxed);
     hora__counter_add_alone_publish(code == 0 ? &stats->done : &stats->failed, 1);
-    hora__histogram_record(&stats->times[HORA_METRIC_RUN], ran); /* last: a measured run counts as ended */
+    /* Last, so that a run that has been measured also counts as ended. */
+    hora__histogram_record(&stats->times[HORA_METRIC_RUN], ran);
 }
 
 /* ---- called by any thread ---- */
 
+/* Adds to a counter that readers compare with others, so it publishes the new value. */
 static void add_count(struct hora__pool_observer *pool_observer, const char *name, enum hora__count_kind kind,
                       int64_t count)
 {
@@ -229,6 +242,7 @@ static void add_count(struct hora__pool_observer *pool_observer, const char *nam
                                   count);
 }
 
+/* A series may skip a number of runs near INT64_MAX, so the sum saturates instead of overflowing. */
 void hora__measures_count_event(struct hora__pool_observer *pool_observer, const char *name,
                                 enum hora__count_kind kind, int64_t count)
 {
@@ -237,7 +251,7 @@ void hora__measures_count_event(struct hora__pool_observer *pool_observer, const
         return;
     hora__counter *counter = &hora__names_get(&pool_observer->measures->names, name)->counts[kind];
     int64_t before = hora__counter_read(counter);
-    hora__counter_add(counter, hora__ns_add(before, count) - before); /* saturates */
+    hora__counter_add(counter, hora__ns_add(before, count) - before);
 }
 
 void hora__measures_submitted(struct hora__observer *observer, const char *name, int by)

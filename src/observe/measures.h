@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measures.h - what is counted and measured, for a pool and for each task name
+/* measures.h - counts and measurements, for a pool and for each task name
  *
  * How it works      Each worker has statistics for every name of which it has run a task, and for tasks
  *                   without a name. Only that worker writes them, without a lock. Readers add up those of
  *                   all workers; the pool's numbers are the sum over all names. When a worker ends, its
- *                   statistics stay, and the next worker goes on with them. So nothing is lost or counted
+ *                   statistics stay, and the next new worker continues them. So nothing is lost or counted
  *                   twice, and there are only as many as there ever were workers at the same time.
- * Units             Times are stamps: ticks or nanoseconds. Readers convert them.
- * Names             A pool without metrics knows names, too, for its dumps. */
+ * Units             Times are stamps (hora__observer_stamp): ticks, which are cheap to read, or nanoseconds
+ *                   of the pool's clock. Only readers convert them, with hora__measures_scale.
+ * Names             A pool with an observer but without metrics also stores names, for its dumps and
+ *                   events. */
 #ifndef HORA_OBSERVE_MEASURES_H
 #define HORA_OBSERVE_MEASURES_H
 
@@ -17,84 +19,102 @@
 #include "observe/names.h"
 #include "observe/observer.h"
 
+/* The statistics of one worker for one name. Only the worker writes them. It increments `started` before
+ * `done` or `failed`, and readers read these in the opposite order. */
 struct hora__task_stats {
     hora__counter started;
-    hora__counter done;
-    hora__counter failed;
-    struct hora__histogram times[HORA_METRIC_RUN + 1]; /* indexed by hora_metric */
+    hora__counter done;                                /* runs whose body returned 0 */
+    hora__counter failed;                              /* runs whose body returned another code */
+    struct hora__histogram times[HORA_METRIC_RUN + 1]; /* indexed by hora_metric; values are stamps */
 };
 
+/* The statistics of one worker, and later of the workers that continue them. */
 struct hora__worker_stats {
-    struct hora__worker_stats *next; /* immutable */
+    struct hora__worker_stats *next; /* the statistics made before these; immutable once listed */
     bool is_taken;                   /* in use by a worker; the lock of the measures guards it */
-    hora__atomic_pointer by_name[];  /* indexed by name; NULL: none yet */
+    /* struct hora__task_stats, indexed by hora__name.index; NULL: the worker has run no task of that name.
+     * Entry 0, for tasks without a name, always exists. */
+    hora__atomic_pointer by_name[];
 };
 
 struct hora__measures {
     struct hora__names names;
-    bool measured;    /* immutable */
-    hora__mutex lock; /* rank NAMES */
-    /* all there are; new ones are added at the front, under the lock */
+    bool measured;    /* the pool has metrics; immutable */
+    hora__mutex lock; /* rank NAMES; guards is_taken and the additions to the list */
+    /* All struct hora__worker_stats, the newest first. Read without the lock. */
     hora__atomic_pointer first;
 };
 
+/* Makes the measures of an observer whose options are complete. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__measures_new(struct hora__pool_observer *pool_observer,
                                                            struct hora__measures **ret_measures);
+
+/* Frees them. No worker may have statistics any more. NULL is allowed. */
 void hora__measures_free(struct hora__measures *measures);
 
-/* Returns statistics for a worker, or NULL in *ret_stats if the pool does not measure; leave makes them
- * available again. Returns 0 or HORA_ENOMEM. */
+/* take gives a new worker statistics that no other worker uses, or NULL in *ret_stats if the pool has no
+ * metrics. leave makes them available to the next worker; NULL is allowed. take returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__worker_stats_take(struct hora__measures *measures,
                                                                 struct hora__worker_stats **ret_stats);
 void hora__worker_stats_leave(struct hora__measures *measures, struct hora__worker_stats *worker_stats);
 
-/* Called by the worker when a run begins and after it has ended. Times are stamps. */
+/* Counts the start of a run and records how long its task has waited. Sets frame->stats if the pool has
+ * metrics. The worker calls it when a run begins. `now` is the stamp of the start. */
 struct hora__run_start hora__measures_begins(struct hora__worker_record *record, struct hora__frame *frame,
                                              hora_future *future, const hora_task *task, int64_t now);
-/* The same for a detached task in a pool that counts ticks. Returns its name. */
+/* The short form of hora__measures_begins for a detached task in a pool whose stamps are ticks. Returns the
+ * name of the task. */
 const char *hora__measures_begins_alone(struct hora__worker_record *record, struct hora__frame *frame,
                                         const hora_task *task, int64_t now);
+/* Counts the end of a run and records how long it has taken, as a stamp. The worker calls it after the run,
+ * if frame->stats is set. */
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran);
 
-/* Returns how late a scheduled run is now, on the clock that it follows; < 0: it is not scheduled. */
+/* Returns how late a scheduled run is now, in nanoseconds of the timeline that it follows; < 0: it is not
+ * scheduled. Takes the lock of its timer queue. */
 hora_ns hora__measures_lateness(hora_future *future);
 
-/* Any thread: `count` events of this kind have happened to a task of this name. */
+/* Counts `count` events of this kind for tasks of this name. Any thread may call it. Does nothing if the pool
+ * has no metrics. */
 void hora__measures_count_event(struct hora__pool_observer *pool_observer, const char *name,
                                 enum hora__count_kind kind, int64_t count);
 
-/* Called through struct hora__observer_kind. */
+/* Count a submission (`by` is 1) or undo that (-1), and count a cancelled task. Called through struct
+ * hora__observer_kind. */
 void hora__measures_submitted(struct hora__observer *observer, const char *name, int by);
 void hora__measures_cancelled(struct hora__observer *observer, const char *name);
 
 /* ---- readings.c ---- */
 
-/* Add the measurements under a name; NULL: of the whole pool. */
+/* Add the measurements and the counts of a name to *sum and *ret_counts; NULL: of the whole pool. Workers may
+ * write them at the same time. */
 void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_metric measure,
                         struct hora__distribution *sum);
 void hora__measures_count(struct hora__measures *measures, const struct hora__name *name,
                           hora_counts *ret_counts);
 
-/* Returns the number of names seen so far, and the names in alphabetical order, which the caller frees; or
- * HORA_ENOMEM. */
+/* Stores the names seen so far, in the order of their bytes, in an array that the caller frees. Returns their
+ * number, or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__measures_names(struct hora__measures *measures,
                                                              const struct hora__name ***ret_names);
 
-/* Converts stamps to times. */
+/* Returns the scale that converts stamps to nanoseconds. */
 struct hora__scale hora__measures_scale(const struct hora__pool_observer *pool_observer);
 
-/* Of a pool that measures: how long the longest waiting task has waited, and by how much the most overdue
- * task is late; 0: there is none. */
+/* Stores how long the longest waiting task of a pool that measures has waited, and by how much its most
+ * overdue task is late; 0: there is none. The second is always 0 for a plain pool; for a scheduler both are
+ * the same. */
 void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest);
 
-/* The stamp of the submission of a future that waits in a plain pool that measures; HORA_FOREVER: it is done,
- * or another pool runs it. */
+/* Returns the stamp of the submission of a future that waits in a plain pool that measures; HORA_FOREVER: it
+ * is done, or another pool runs it. Takes the future's lock. */
 int64_t hora__measures_came(const hora_pool *pool, hora_future *future);
 
-/* The same for a detached task in its cell of the queue. */
+/* Returns the stamp of the submission of a detached task. `task` is the field of a struct hora__taken, as
+ * hora__work_visit passes it. */
 int64_t hora__measures_cell_came(const hora_task *task);
 
-/* How long ago a stamp was taken. */
+/* Returns how long ago a stamp was taken, in nanoseconds, >= 0. */
 hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - the names of a pool's tasks, each stored once; see names.h
  *
- * Invariants        I1 a slot, a cache entry and the name behind them never change once written, except
- *                   for counters.
+ * Invariants        I1 a slot, a cache entry and the name that they point to never change once written,
+ *                   except for is_seen and the counters. So readers need no lock.
  *                   I2 no text is in two slots.
  *                   I3 there are at most `most` names besides none and "other". */
 #include "observe/names.h"
@@ -16,17 +16,21 @@
 #include "base/fault.h"
 #include "sys/alloc.h"
 
+/* The smallest table, and the indices of the two names that always exist and of the first that is added. */
 enum { LEAST_SLOTS = 16, NONE = 0, OTHER = 1, FIRST = 2 };
 
+/* FNV-1a, with the high bits folded into the low ones, which select the slot. */
 static unsigned hash(const char *text)
 {
-    uint32_t value = 2166136261U; /* FNV-1a */
+    uint32_t value = 2166136261U;
     for (; *text != '\0'; text++)
         value = (value ^ (unsigned char)*text) * 16777619U;
     return value ^ value >> 16;
 }
 
-/* Returns the slot of a text, or the slot where it would go. */
+/* Returns the slot of a text and stores its name; or the empty slot where it would be inserted, and NULL.
+ * Needs no lock, but only the holder of the lock may rely on the slot staying empty. The load must acquire,
+ * so that the caller sees the contents of the name. */
 static hora__atomic_pointer *slot_of(struct hora__names *names, const char *text,
                                      struct hora__name **ret_name)
 {
@@ -40,6 +44,8 @@ static hora__atomic_pointer *slot_of(struct hora__names *names, const char *text
     }
 }
 
+/* Marks a name as seen. Reads the mark first, because a store for each task would make processors compete for
+ * the cache line. */
 static struct hora__name *see(struct hora__name *name)
 {
     if (hora__atomic_load_relaxed(&name->is_seen) == 0)
@@ -47,7 +53,7 @@ static struct hora__name *see(struct hora__name *name)
     return name;
 }
 
-/* Returns NULL if there is no memory. */
+/* Makes a name with a copy of the text in the same allocation. Returns NULL if there is no memory. */
 static struct hora__name *new_name(const char *text, int index)
 {
     assert(text != NULL && index >= FIRST);
@@ -63,7 +69,8 @@ static struct hora__name *new_name(const char *text, int index)
     return name;
 }
 
-/* Adds a name that was not there a moment ago. */
+/* Adds a name that the caller has not found. Searches again under the lock, because another thread may have
+ * added it since (I2). Returns "other" if there are too many names, and `none` if there is no memory. */
 static struct hora__name *add(struct hora__names *names, const char *text)
 {
     struct hora__name *name;
@@ -75,6 +82,7 @@ static struct hora__name *add(struct hora__names *names, const char *text)
         name = new_name(text, FIRST + names->count);
         if (name != NULL) {
             names->count++;
+            /* The name is complete before the slot, and then the list, publish it. */
             name->next = hora__atomic_pointer_load(&names->newest);
             HORA__ORDER_FAULT(NAME_ADDED_RELAXED, memory_order_relaxed);
             (void)hora__atomic_pointer_cas(slot, NULL, name);
@@ -85,7 +93,8 @@ static struct hora__name *add(struct hora__names *names, const char *text)
     return name != NULL ? name : &names->none;
 }
 
-/* Finds or adds a name by its text, and caches it if the cache entry is free. */
+/* Finds or adds a name by its text, and caches it if the cache entry is free. "other" and `none`, which stand
+ * for texts that differ from theirs, are not cached. */
 static struct hora__name *look_up(struct hora__names *names, const char *text, hora__atomic_pointer *cached)
 {
     struct hora__name *name;
@@ -99,6 +108,8 @@ static struct hora__name *look_up(struct hora__names *names, const char *text, h
     return see(name);
 }
 
+/* Most names are string literals, so the address of the text usually leads to the right cache entry. The text
+ * is compared all the same, because the memory may have been reused for another name. */
 struct hora__name *hora__names_get(struct hora__names *names, const char *text)
 {
     if (text == NULL || *text == '\0')
@@ -124,6 +135,7 @@ struct hora__name *hora__names_newest(struct hora__names *names)
     return hora__atomic_pointer_load(&names->newest);
 }
 
+/* The table is at most half full, which keeps searches short. */
 int hora__names_init(struct hora__names *names, int most)
 {
     assert(most > 0);
@@ -150,6 +162,7 @@ int hora__names_init(struct hora__names *names, int most)
     return 0;
 }
 
+/* "other" is the oldest name of the list and part of *names. */
 void hora__names_destroy(struct hora__names *names)
 {
     struct hora__name *name = hora__names_newest(names);

@@ -2,10 +2,11 @@
 /* names.h - the names of a pool's tasks, each stored once
  *
  * How it works      A name is copied when it first occurs, under a lock. From then on it is found without
- *                   a lock: by the address of its text, in a small cache, if the text there is still the
- *                   same; else by its text, in a table to which entries are only added.
- * Bound             Names beyond the maximum are counted as "other". If there is no memory for a name, the
- *                   task counts as one without a name. */
+ *                   a lock. The first attempt uses a small cache, indexed by the address of the caller's
+ *                   text, and compares the text, because the same address may hold another text later. The
+ *                   second uses a hash table of texts, to which entries are only added.
+ * Bound             Tasks whose names are beyond the maximum are counted under "other". If there is no
+ *                   memory for a name, its tasks count as tasks without a name. */
 #ifndef HORA_OBSERVE_NAMES_H
 #define HORA_OBSERVE_NAMES_H
 
@@ -15,12 +16,13 @@
 #include "sys/atomic.h"
 #include "sys/mutex.h"
 
-/* Counters that the acting thread increments, not the worker that runs the task. */
+/* Events that any thread may cause. The thread that causes one increments the counter in the name itself,
+ * instead of the statistics of a worker. */
 enum hora__count_kind {
     HORA__COUNT_REJECTED,
     HORA__COUNT_EXPIRED,
     HORA__COUNT_SKIPPED,
-    HORA__COUNT_OVERRUN,
+    HORA__COUNT_OVERRUN, /* interrupted because of run_limit */
     HORA__COUNT_STUCK,
     HORA__COUNT_CANCELLED,
     HORA__COUNT_SUBMITTED, /* only for tasks that have a name */
@@ -28,13 +30,15 @@ enum hora__count_kind {
 };
 
 struct hora__name {
-    /* its own copy; NULL: stands for tasks without a name. Immutable, like the fields down to `next` */
+    /* A copy of the text, behind this struct; NULL for `none`. Immutable, like index and next. */
     const char *text;
-    int index;               /* 0: tasks without a name; then in order of first use */
-    struct hora__name *next; /* the name added before it */
-    hora__atomic is_seen;    /* always 1, except for "other", which exists from the start */
-    /* Submitters write the fields below for each task, while workers read those above: keep them on separate
-     * cache lines. */
+    int index;               /* 0: none, 1: "other", then in the order of first use */
+    struct hora__name *next; /* the name added before it; NULL for "other", the first of the list */
+    /* hora__names_get has returned this name. It is 0 only for "other", which exists from the start, until it
+     * is first used. */
+    hora__atomic is_seen;
+    /* Submitters write the fields below for each task, while workers read those above. This keeps them on
+     * separate cache lines. */
     char apart[HORA__CACHE_LINE];
     hora__counter counts[HORA__COUNT_KINDS];
 };
@@ -43,30 +47,35 @@ enum { HORA__NAMES_CACHE = 256 };
 
 struct hora__names {
     hora__mutex lock; /* rank NAMES; taken to add names */
-    int most;         /* maximum number of names; immutable, like mask and slots */
+    int most;         /* maximum number of names, without none and other; immutable, like mask and slots */
     int count;        /* names added so far; the lock guards it */
-    unsigned mask;
-    hora__atomic_pointer *slots; /* more slots than names, so there is always an empty one */
-    hora__atomic_pointer newest;
-    struct hora__name none;
-    struct hora__name other;
-    hora__atomic_pointer cache[HORA__NAMES_CACHE]; /* each entry is written once */
+    unsigned mask;    /* number of slots, a power of two, minus 1 */
+    /* Hash table of struct hora__name by text, with linear probing. There are more slots than names, so a
+     * search always ends at an empty one. */
+    hora__atomic_pointer *slots;
+    hora__atomic_pointer newest; /* the name added last; written under the lock */
+    struct hora__name none;      /* stands for tasks without a name; not on the list */
+    struct hora__name other;     /* stands for all names beyond the maximum */
+    /* struct hora__name by address of the caller's text. An entry is written once, so a text whose entry is
+     * taken by another name is always found through the table. */
+    hora__atomic_pointer cache[HORA__NAMES_CACHE];
 };
 
-/* Initialises zeroed memory. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
+/* Initialises memory that is all zero. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__names_init(struct hora__names *names, int most);
 void hora__names_destroy(struct hora__names *names);
 
-/* Returns the name for a text, which may be NULL; adds a new name if necessary. Never returns NULL. */
+/* Returns the name for a text, and adds it if it is new. Returns `none` for NULL and "", and `other` if there
+ * are too many names. Never returns NULL. */
 struct hora__name *hora__names_get(struct hora__names *names, const char *text);
 
-/* Returns the name if it exists, else NULL. */
+/* Returns the name of a text if it has been seen, else NULL. Adds nothing. */
 struct hora__name *hora__names_find(struct hora__names *names, const char *text);
 
-/* Returns the name added last; the others follow by `next`. Names that are not seen do not count. */
+/* Returns the name added last; the others follow by `next`. The caller skips names that are not seen. */
 struct hora__name *hora__names_newest(struct hora__names *names);
 
-/* One more than the greatest possible index. */
+/* Returns one more than the greatest possible index: the size of an array that is indexed by name. */
 static inline int hora__names_room(const struct hora__names *names)
 {
     return names->most + 2;

@@ -18,19 +18,23 @@
 
 enum { NAMES_DEFAULT = 100, NAMES_MOST = 65536 };
 
-/* Whether the listener has a function that is called for every task. */
+/* Returns whether the listener has a function that is called for every task. Such a pool needs a future and
+ * times in nanoseconds for each. */
 static bool tells_of_tasks(const hora_listener *listener)
 {
     return listener->started != NULL || listener->done != NULL || listener->failed != NULL ||
            listener->woke_late != NULL;
 }
 
+/* Returns whether the pool has context hooks, so that each task may carry a context. */
 static bool carries(const hora_context_hooks *hooks)
 {
     return hooks->install != NULL || hooks->capture != NULL;
 }
 
 /* ---- options ---- */
+
+/* The functions check_... and read_... return 0, or HORA_EINVAL with the reason. */
 
 static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
 {
@@ -47,6 +51,7 @@ static int check_span(hora_ns span, const char *field, hora_error *reason)
     return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
+/* Checks that no time of the options is negative. */
 static int check_spans(const struct hora__observer_options *own, hora_error *reason)
 {
     int error = check_span(own->ageing, "ageing", reason);
@@ -57,7 +62,7 @@ static int check_spans(const struct hora__observer_options *own, hora_error *rea
     return error < 0 ? error : check_span(own->grow_after, "grow_after", reason);
 }
 
-/* Copies the structs that the options point to. */
+/* Copies the metrics that the options point to; NULL: the pool has none. */
 static int read_metrics(const hora_metrics *given, struct hora__observer_options *own, hora_error *reason)
 {
     hora_metrics metrics;
@@ -71,6 +76,8 @@ static int read_metrics(const hora_metrics *given, struct hora__observer_options
     return 0;
 }
 
+/* Copies the other structs that the options point to. HORA__TAKE accepts structs of older and newer programs,
+ * whose size differs, and reads NULL as all zero. */
 static int read_structs(const hora_pool_options *options, struct hora__observer_options *own,
                         hora_error *reason)
 {
@@ -91,7 +98,8 @@ static int read_structs(const hora_pool_options *options, struct hora__observer_
     return 0;
 }
 
-/* Copies and checks the options that concern the observer. */
+/* Copies and checks the options that concern the observer. Defaults are not filled in yet. `reason` may be
+ * NULL. */
 static int read_options(const hora_pool_options *options, struct hora__observer_options *own,
                         hora_error *reason)
 {
@@ -110,8 +118,8 @@ static int read_options(const hora_pool_options *options, struct hora__observer_
     return error;
 }
 
-/* A scheduler passes its timer queue as the queue, and reports in other ways which options it does not
- * support. */
+/* Checks the options of a pool with admission that admission cannot work with. A scheduler passes its timer
+ * queue as the queue; it rejects options that it does not support elsewhere. */
 static int check_admission(const hora_pool_options *options, hora_error *reason)
 {
     if (options->queue != NULL && !hora__queue_is_timer_queue(options->queue))
@@ -138,6 +146,7 @@ int hora__observer_check(const hora_pool_options *options, hora_error *reason)
     return error < 0 ? error : hora__growth_check(options, reason);
 }
 
+/* Returns the ageing of the options, or its default. */
 static hora_ns ageing_of(const struct hora__observer_options *own)
 {
     return own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
@@ -152,7 +161,7 @@ bool hora__observer_admits(const hora_pool_options *options, hora_ns *ret_ageing
     return true;
 }
 
-/* Whether the options ask for anything of this folder. */
+/* Returns whether the options ask for anything that this folder does. */
 static bool needs_observer(const hora_pool_options *options)
 {
     return options->metrics != NULL || options->admission != NULL || options->watchdog != NULL ||
@@ -162,6 +171,8 @@ static bool needs_observer(const hora_pool_options *options)
 
 /* ---- called by the pool ---- */
 
+/* Frees the observer, because its last reference is gone. pool_ends and pool_gone have been called, so its
+ * threads have ended and growth and rounds are freed. */
 static void free_all(struct hora__observer *observer)
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
@@ -171,7 +182,8 @@ static void free_all(struct hora__observer *observer)
     hora__free(pool_observer);
 }
 
-/* After this only the caller uses the pool. */
+/* Ends the threads of the observer, because the pool is about to be freed. After this only the caller uses
+ * the pool. The threads still use it until they have ended, so this comes before pool_gone. */
 static void pool_ends(struct hora__observer *observer)
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
@@ -180,6 +192,8 @@ static void pool_ends(struct hora__observer *observer)
     hora__watchdog_close(pool_observer->watchdog);
 }
 
+/* Returns whether the calling thread is one of the observer's threads, which must not free the pool: it would
+ * wait for itself. */
 static bool is_me(struct hora__observer *observer)
 {
     const struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
@@ -187,7 +201,8 @@ static bool is_me(struct hora__observer *observer)
            hora__dump_requests_is_me(pool_observer->requests);
 }
 
-/* The pool is freed: ends everything that needs it, and gives up the pool's reference. */
+/* Frees everything that needs the pool, which is being freed, and releases the pool's reference. Extras of
+ * futures that outlive the pool may keep the rest of the observer alive. */
 static void pool_gone(struct hora__observer *observer)
 {
     assert(hora__pool_observer_of(observer)->pool != NULL);
@@ -200,7 +215,8 @@ static void pool_gone(struct hora__observer *observer)
     hora__observer_unref(observer);
 }
 
-/* Makes the record of a new worker. */
+/* Makes the record of a new worker, before its thread starts, so that nothing can fail in the thread. Returns
+ * 0, HORA_ENOMEM or HORA_EFULL. */
 static int make_record(struct hora__observer *observer, struct hora__worker *worker,
                        struct hora__worker_observer **ret_worker_observer)
 {
@@ -213,7 +229,7 @@ static int make_record(struct hora__observer *observer, struct hora__worker *wor
     record->pool_observer = pool_observer;
     record->worker = worker;
     record->worker_observer.owner = &pool_observer->pool->owner;
-    record->worker_observer.has_waited = true;
+    record->worker_observer.has_waited = true; /* its first task follows no other */
     hora__counter_set(&record->now.slots[0].began, HORA_NEVER);
     int error = hora__worker_stats_take(pool_observer->measures, &record->worker_stats);
     if (error == 0) {
@@ -229,6 +245,7 @@ static int make_record(struct hora__observer *observer, struct hora__worker *wor
     return 0;
 }
 
+/* Frees the record of a worker that has ended. Its statistics stay, for the next worker. */
 static void free_record(struct hora__observer *observer, struct hora__worker_observer *worker_observer)
 {
     hora__overruns_release(hora__worker_record_of(worker_observer));
@@ -256,13 +273,16 @@ static const struct hora__observer_kind kind = {
     .is_me = is_me,
 };
 
+/* Counts a cancelled future under its name. Set as counts_cancelled of the pool's queue owner. */
 static void count_cancelled(struct hora__queue_owner *owner, const hora_future *future)
 {
     hora__pool_count_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), &future->task);
 }
 
-/* Ticks are cheaper to read than the clock. But listeners get nanoseconds, and due times and limits are
- * compared with the clock, so a pool with any of these stamps in nanoseconds. */
+/* Decides whether the pool measures, and whether its stamps are ticks or nanoseconds. Ticks are cheaper to
+ * read than the clock. But listeners are given nanoseconds, and the due times of a scheduler and the pool's
+ * stuck_after are compared with the clock, so a pool with any of these uses nanoseconds. Ticks advance like
+ * the monotonic clock of the machine only, so a pool with another clock uses nanoseconds as well. */
 static void init_times(struct hora__pool_observer *pool_observer)
 {
     assert(pool_observer->pool != NULL);
@@ -279,7 +299,7 @@ static void init_times(struct hora__pool_observer *pool_observer)
         pool->owner.counts_cancelled = count_cancelled;
 }
 
-/* Derives from the options what the observer needs. */
+/* Initialises the observer from its options: what it needs from the pool, and the defaults. */
 static void init(struct hora__pool_observer *pool_observer, hora_pool *pool)
 {
     struct hora__observer_options *own = &pool_observer->options;
@@ -296,6 +316,9 @@ static void init(struct hora__pool_observer *pool_observer, hora_pool *pool)
     own->late_after = own->late_after == 0 ? HORA_SECONDS(1) : own->late_after;
 }
 
+/* hora__observer_check has accepted the options, so no reason is passed on here. The parts are made in the
+ * order in which they depend on each other; growth and rounds need the watchdog. The dump requests come
+ * last, because their thread starts at once, so the error path need not end it. */
 int hora__observer_new(hora_pool *pool, const hora_pool_options *options,
                        struct hora__observer **ret_observer)
 {

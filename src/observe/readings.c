@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* readings.c - adding up what has been counted and measured, and how long tasks have waited
+/* readings.c - adding up counts and measurements, and finding how long tasks have waited
  *
- * How it works      No thread is stopped: the statistics are read while workers write them. Runs that have
- *                   ended are read before runs that have begun, and these before submissions, so that no
- *                   count exceeds one that it follows from. Writers publish each count and readers observe
- *                   it, which orders the readings on machines with weak memory order. */
+ * How it works      No thread is stopped: the statistics are read while workers write them. Ended runs are
+ *                   read before started runs, and these before submissions. A run is submitted before it
+ *                   starts and starts before it ends, so no reading shows more ends than starts, or more
+ *                   starts than submissions. Writers publish each count and readers observe it, which
+ *                   orders the readings on machines with weak memory order. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 /* ---- statistics ---- */
 
-/* Calls `visit` for all statistics of a name; NULL: for all names. */
+/* Calls `visit` for the statistics that each worker, past or present, has for a name; NULL: for all names. */
 static void each_stats(struct hora__measures *measures, const struct hora__name *name,
                        void (*visit)(const struct hora__task_stats *stats, void *arg), void *arg)
 {
@@ -35,6 +36,7 @@ static void each_stats(struct hora__measures *measures, const struct hora__name 
     }
 }
 
+/* The argument of add_times. */
 struct wanted {
     hora_metric measure;
     struct hora__distribution *sum;
@@ -53,6 +55,7 @@ void hora__measures_add(struct hora__measures *measures, const struct hora__name
     each_stats(measures, name, add_times, &wanted);
 }
 
+/* The loads must acquire, so that the later reading of `started` includes these runs. */
 static void add_endings(const struct hora__task_stats *stats, void *arg)
 {
     hora_counts *counts = arg;
@@ -67,7 +70,8 @@ static void add_starts(const struct hora__task_stats *stats, void *arg)
     counts->started += hora__counter_observe(&stats->started);
 }
 
-/* Adds the counters of a name. */
+/* Adds the counters of a name. Submissions come last, see the head of this file. Skipped and expired runs
+ * may be very many, so their sums saturate. */
 static void add_name_counts(const struct hora__name *name, hora_counts *counts)
 {
     counts->cancelled += hora__counter_observe(&name->counts[HORA__COUNT_CANCELLED]);
@@ -81,6 +85,8 @@ static void add_name_counts(const struct hora__name *name, hora_counts *counts)
     counts->submitted += hora__counter_read(&name->counts[HORA__COUNT_SUBMITTED]);
 }
 
+/* Reads all ends before the first start. For the whole pool it also adds tasks without a name, which are not
+ * on the list of names. */
 void hora__measures_count(struct hora__measures *measures, const struct hora__name *name,
                           hora_counts *ret_counts)
 {
@@ -103,12 +109,11 @@ struct hora__scale hora__measures_scale(const struct hora__pool_observer *pool_o
 
 /* ---- names ---- */
 
-/* Sorts by text. */
+/* Sorts names by text. A Shell sort is short, and fast enough for tens of thousands. */
 static void sort(const struct hora__name **names, int count)
 {
     assert(count >= 0);
-    for (int gap = count / 2; gap > 0;
-         gap = gap == 2 ? 1 : gap * 5 / 11) { /* Shell sort: short, and fast enough for tens of thousands */
+    for (int gap = count / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
         for (int i = gap; i < count; i++) {
             const struct hora__name *name = names[i];
             int at = i;
@@ -119,6 +124,8 @@ static void sort(const struct hora__name **names, int count)
     }
 }
 
+/* Starts at one reading of the newest name. Names are only added in front of it, so both passes see the same
+ * list. */
 int hora__measures_names(struct hora__measures *measures, const struct hora__name ***ret_names)
 {
     assert(ret_names != NULL);
@@ -141,26 +148,30 @@ int hora__measures_names(struct hora__measures *measures, const struct hora__nam
 
 /* ---- how long waiting tasks have waited ----
  *
- * A plain queue is in order of submission, so its first task has waited longest; of a queue with another
- * order the first few are examined. A detached task stores its submission in its cell. A future stores it
- * under its own lock, which cannot be taken together with the queue's; so the first few futures are kept by
- * reference and asked afterwards. In a scheduler the first entry of each heap counts. */
+ * A plain queue is in order of submission, so its first task has waited longest. Of a queue with another
+ * order the first few tasks are examined. A detached task stores the stamp of its submission in its cell.
+ * A future stores it under its own lock, which cannot be taken together with the queue's; so references
+ * to the first few futures are kept, and their stamps are read afterwards. In a scheduler the first entry
+ * of each heap counts. */
 
+/* How many futures are examined. */
 enum { FEW = 20 };
 
 struct look {
-    int64_t came; /* earliest submission so far; HORA_FOREVER: none */
-    hora_future *futures[FEW];
-    int count;
+    int64_t came;              /* earliest submission so far, as a stamp; HORA_FOREVER: none */
+    hora_future *futures[FEW]; /* references to the futures whose stamps are yet to be read */
+    int count;                 /* number of futures */
 };
 
+/* `task` is part of a struct hora__taken, which holds the stamp. */
 int64_t hora__measures_cell_came(const hora_task *task)
 {
     const char *cell = (const char *)task - offsetof(struct hora__taken, task);
     return ((const struct hora__taken *)(const void *)cell)->came;
 }
 
-/* Visits the first tasks of a queue, with its lock held. */
+/* Visitor of the first tasks of a queue, called with its lock held: notes a detached task's stamp, or keeps a
+ * reference to a future. Returns whether the visit continues. */
 static bool look_at(void *item, const hora_task *task, void *arg)
 {
     assert(((struct look *)arg)->count < FEW);
@@ -173,6 +184,7 @@ static bool look_at(void *item, const hora_task *task, void *arg)
     return look->count < FEW;
 }
 
+/* by.came is valid only while the future is NEW and belongs to this pool; the lock guards both. */
 int64_t hora__measures_came(const hora_pool *pool, hora_future *future)
 {
     hora__mutex_lock(&future->object.lock);
@@ -182,7 +194,7 @@ int64_t hora__measures_came(const hora_pool *pool, hora_future *future)
     return came;
 }
 
-/* The stamp of the task that was submitted first; HORA_FOREVER: no task waits. */
+/* Returns the stamp of the task that was submitted first; HORA_FOREVER: no task waits. */
 static int64_t first_came(hora_pool *pool)
 {
     struct look look = {.came = HORA_FOREVER};
@@ -196,6 +208,7 @@ static int64_t first_came(hora_pool *pool)
     return look.came;
 }
 
+/* Returns by how much the most overdue entry of a timer queue is late; 0: none is due. */
 static hora_ns most_overdue(hora_queue *queue)
 {
     if (hora__queue_enter(queue) < 0)
@@ -205,6 +218,7 @@ static hora_ns most_overdue(hora_queue *queue)
     return overdue;
 }
 
+/* Ticks of two processors may differ a little, so a negative age counts as 0. */
 hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp)
 {
     assert(hora__pool_get_observer(pool) != NULL);
@@ -227,14 +241,14 @@ void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_l
 
 /* ---- public calls ---- */
 
-/* The subject of a call; name NULL: the whole pool. */
+/* The pool and name that a call asks about; name NULL: the whole pool. */
 struct subject {
     struct hora__pool_observer *pool_observer;
     const struct hora__name *name;
 };
 
-/* Checks the arguments of a call. Returns HORA_ENOTSUP if the pool does not measure, HORA_ENOENT for an
- * unknown name. */
+/* Checks the pool and the name of a call and finds their measurements. Returns 0, HORA_ENOTSUP if the pool
+ * has no metrics, HORA_ENOENT for an unknown name, or an error of hora__pool_check. */
 static int find_subject(hora_pool *pool, const char *name, struct subject *ret_subject)
 {
     int error = hora__pool_check(pool);
@@ -254,6 +268,7 @@ static bool is_measure(hora_metric measure)
     return measure == HORA_METRIC_WAIT || measure == HORA_METRIC_LATENESS || measure == HORA_METRIC_RUN;
 }
 
+/* Returns the sum of all values in nanoseconds; INT64_MAX if it does not fit. */
 static hora_ns sum_of(const struct hora__distribution *values, struct hora__rate rate)
 {
     struct hora__seconds sum = hora__distribution_sum(values, rate);
@@ -307,6 +322,8 @@ int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, d
     return 0;
 }
 
+/* For the whole pool, submissions come from the pool's books, because those of tasks without a name are
+ * counted nowhere else. They are read after the ends and starts. */
 int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_counts)
 {
     struct subject subject = {.pool_observer = NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watchdog.h - the watchdog: a thread next to a pool that checks limits of tasks, stuck workers and growth
  *
- * The watchdog starts its thread when it is first needed. The thread ends in hora_pool_free, after the last
- * worker; only memory remains then. */
+ * The thread starts when it is first needed. It ends in hora_pool_free, after the last worker; only memory
+ * remains then. */
 #ifndef HORA_OBSERVE_WATCHDOG_H
 #define HORA_OBSERVE_WATCHDOG_H
 
@@ -15,76 +15,87 @@
 struct hora__pool_observer;
 struct hora__watchdog_check;
 
-/* Work that a check leaves for after the lock of the watchdog is released: calls of user functions and of
+/* Work that a check leaves until the lock of the watchdog is released: calls of user functions and of
  * functions that take locks. It lies on the stack of the watchdog's thread and contains copies of everything
  * that may be gone by then. */
 struct hora__watchdog_action {
     void (*act)(struct hora__watchdog_action *action); /* NULL: nothing to do */
     struct hora__pool_observer *pool_observer;
-    struct hora__watchdog_check *check;
-    hora_future *future; /* a reference, which act takes over; NULL: none */
-    hora_ns now;
-    hora_task task;   /* name and source location of the task that is reported */
-    hora_event event; /* for a stuck run */
+    struct hora__watchdog_check *check; /* the check that asks for the action, if `act` needs it */
+    hora_future *future;                /* a reference, which `act` takes over; NULL: none */
+    hora_ns now;                        /* the time of the check, on the pool's clock */
+    hora_task task;                     /* name and source location of the task that is reported */
+    hora_event event;                   /* for a stuck run: what is reported */
     int replaced_run; /* for a stuck run: replace the worker if it is still in this run; 0: do not */
 };
 
+/* Something to check at a time. It is embedded in the object that it checks. A check is set, which means that
+ * it is in the heap, or not. */
 struct hora__watchdog_check {
     struct hora__timer_node timer; /* first; the lock of the watchdog guards it */
-    /* The time has come, and the check is no longer set. Called with the lock of the watchdog held. Returns
-     * when to look next, or HORA_FOREVER. */
+    /* Called when the time has come, by the watchdog's thread, with its lock held; the check is no longer
+     * set. Fills *action if there is work to do without the lock. Returns the time of the next check;
+     * HORA_FOREVER: none. */
     hora_ns (*look)(struct hora__watchdog_check *check, hora_ns now, struct hora__watchdog_action *action);
-    /* The watchdog was closed while this was set. Called with no lock held. NULL: nothing to do. */
+    /* Called with no lock held if the watchdog is closed while the check is set. NULL: nothing to do. */
     void (*dropped)(struct hora__watchdog_check *check);
 };
 
 struct hora__watchdog {
-    struct hora__object object;
+    struct hora__object object;                /* on the pool's clock; only the thread waits on it */
     struct hora__pool_observer *pool_observer; /* immutable */
     bool is_attached;                          /* to the pool's virtual clock; only its thread uses it */
     hora__atomic thread_id;                    /* hora__thread_id() of its thread; 0: none yet */
 
-    /* object.lock guards the fields below */
-    /* checks that are set, by time; with a reserved slot for each check that may be set */
+    /* object.lock guards the fields below. */
+
+    /* The checks that are set, by time, and a reserved slot for each check that may be set. */
     struct hora__timer_heap checks;
-    uint64_t sequence;
-    hora_ns sleeps_until; /* when its thread looks by itself; HORA_NEVER: it is awake */
-    struct hora__list sleepers;
-    bool has_thread;
-    bool is_closed; /* no check can be set any more */
-    hora_thread *prepared;
-    hora__os_thread os_thread;
+    uint64_t sequence;          /* number of the next check; orders checks that are due at the same time */
+    hora_ns sleeps_until;       /* when its thread wakes by itself; HORA_NEVER: it is awake */
+    struct hora__list sleepers; /* the waiter of its thread, while it sleeps */
+    bool has_thread;            /* os_thread is running and must be joined */
+    bool is_closed;             /* no check can be set any more */
+    hora_thread *prepared;      /* the record that the thread adopts when it begins */
+    hora__os_thread os_thread;  /* valid if has_thread */
 };
 
+/* Makes a watchdog without a thread. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__watchdog_new(struct hora__pool_observer *pool_observer,
                                                            struct hora__watchdog **ret_watchdog);
+
+/* Frees a watchdog, which must be closed. NULL is allowed. */
 void hora__watchdog_free(struct hora__watchdog *watchdog);
 
-/* The pool ends, and its workers are gone: ends the thread and drops the checks that are set. Must not be
- * called in that thread. */
+/* Ends the thread and drops the checks that are set, because the pool ends. The pool's workers must be gone.
+ * Must not be called in the watchdog's thread, which it waits for. */
 void hora__watchdog_close(struct hora__watchdog *watchdog);
 
-/* Whether the calling thread is the watchdog's thread. */
+/* Returns whether the calling thread is the watchdog's thread. */
 bool hora__watchdog_is_me(struct hora__watchdog *watchdog);
 
-/* Starts the thread if it is not running yet. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
+/* Starts the thread if it is not running yet and the watchdog is not closed. Returns 0, HORA_ENOMEM or
+ * HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__watchdog_start(struct hora__watchdog *watchdog);
 
-/* Reserves room for so many checks, so that setting them cannot fail; unreserve undoes it. Returns 0,
- * HORA_ENOMEM or HORA_EFULL. */
+/* reserve makes room for this many checks, so that setting them cannot fail; unreserve undoes that. reserve
+ * returns 0, HORA_ENOMEM or HORA_EFULL. */
 __attribute__((warn_unused_result)) int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks);
 void hora__watchdog_unreserve(struct hora__watchdog *watchdog, int checks);
 
+/* Initialises a check that is not set. `dropped` may be NULL. */
 void hora__watchdog_check_init(struct hora__watchdog_check *check,
                                hora_ns (*look)(struct hora__watchdog_check *check, hora_ns now,
                                                struct hora__watchdog_action *action),
                                void (*dropped)(struct hora__watchdog_check *check));
 
 /* Sets a check for a time on the pool's clock; if it is already set, for the earlier of the two times. Room
- * must be reserved. Returns false if the watchdog is closed. */
+ * must be reserved. Wakes the thread if it would sleep for too long. Returns false if the watchdog is
+ * closed. */
 bool hora__watchdog_set(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns at);
 
-/* Cancels a check. Returns whether it was set; if not, the watchdog has looked, or is about to act. */
+/* Cancels a check. Returns whether it was set. If not, it was never set, or its `look` has been called and
+ * the action may still be running. */
 bool hora__watchdog_unset(struct hora__watchdog *watchdog, struct hora__watchdog_check *check);
 
 #endif

@@ -2,14 +2,14 @@
 /* worker_record.c - a worker's record: what the worker runs, and the calls around each task
  *
  * How it works      The worker calls `begins` and `ended` around each body that it runs. Bodies of futures
- *                   of other pools, which a task may run by itself, do not count. A task that waits for
- *                   another task of its pool may run that one meanwhile; its own note is put aside until
- *                   the inner task has ended.
+ *                   that a task runs directly, outside of the pool's queue, do not count. A task that waits
+ *                   for another task of its pool may run that one in the meantime; its own note is put aside
+ *                   until the inner task has ended.
  * Reading           Only the worker writes `now`: it fills the slot that is not current and then makes it
  *                   current. A reader that finds another slot current afterwards reads again. So no reader
- *                   waits for a worker that is held up.
- * Time              One reading of the clock per task, at its end, as long as one detached task follows
- *                   the other and no code of the user runs in between; else two. */
+ *                   waits for a worker that the system does not run.
+ * Time              A task costs one reading of the clock, at its end, as long as one detached task follows
+ *                   the other and no other code of the user runs in between; otherwise two. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,13 +27,15 @@
 
 /* ---- the current run ---- */
 
+/* Returns the slot that readers use now. Only the worker calls it. */
 static struct hora__run_slot *current_slot(struct hora__worker_record *record)
 {
     return &record->now.slots[hora__counter_read(&record->now.version) % 2];
 }
 
-/* Called by the worker. A thread that observes one of the numbers sees the version that was published before
- * it was written. */
+/* Makes *reading the worker's current note. Only the worker calls it. Each number is published: a reader that
+ * observes a number of this note also sees the version that was published before it, so it notices that the
+ * slot it has read was reused, and reads again. The version is published last, when the slot is complete. */
 static void note(struct hora__worker_record *record, const struct hora__run_reading *reading)
 {
     int64_t version = hora__counter_read(&record->now.version) + 1;
@@ -51,6 +53,7 @@ static void note(struct hora__worker_record *record, const struct hora__run_read
     hora__counter_publish(&record->now.version, version);
 }
 
+/* Reads an address that `note` has stored as a number. */
 static const char *text_of(const hora__counter *address)
 {
     HORA__ORDER_FAULT(WORKER_RECORD_READ_RELAXED, memory_order_relaxed);
@@ -58,7 +61,8 @@ static const char *text_of(const hora__counter *address)
     return (const char *)(intptr_t)hora__counter_observe(address);
 }
 
-/* Reads all numbers of a slot, which may change meanwhile. */
+/* Reads all numbers of a slot. The worker may change them at the same time; hora__worker_record_read checks
+ * for that. The worker itself may also call it, for its own slot. */
 static struct hora__run_reading read_once(const struct hora__run_slot *slot)
 {
     return (struct hora__run_reading){
@@ -73,7 +77,8 @@ static struct hora__run_reading read_once(const struct hora__run_slot *slot)
     };
 }
 
-/* Converts a stamp to a time on the pool's clock. */
+/* Converts a stamp to a time on the pool's clock. A stamp in ticks is converted by its age, because only
+ * differences of ticks are meaningful. */
 static hora_ns time_of_stamp(const struct hora__pool_observer *pool_observer, int64_t stamp)
 {
     const hora_clock *clock = pool_observer->pool->object.clock;
@@ -84,6 +89,7 @@ static hora_ns time_of_stamp(const struct hora__pool_observer *pool_observer, in
     return hora_clock_now(clock) - hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
 }
 
+/* Reads again if the worker has published another version in between: the slot may then mix two runs. */
 bool hora__worker_record_read(const struct hora__worker_record *record, struct hora__run_reading *ret_reading)
 {
     assert(ret_reading != NULL);
@@ -102,20 +108,24 @@ bool hora__worker_record_read(const struct hora__worker_record *record, struct h
 
 /* ---- around a body ---- */
 
-/* Whether the worker runs this future for its pool. */
+/* Returns whether the worker runs this future as a task of its pool, and not because the body of a task
+ * called hora_future_run. */
 static bool is_own(const struct hora__worker_record *record, const hora_future *future)
 {
     return future == NULL || record->worker->current == future;
 }
 
-/* Whether the worker is in this task. It is not if a hook before or after the task has ended the thread. */
+/* Returns whether the innermost task of the worker is this one. It is not if a hook before or after the task
+ * has ended the thread: `ended` is then called without `begins`, or a second time. Beyond HORA__FRAMES the
+ * worker keeps only the depth, so that cannot be checked. */
 static bool is_in(const struct hora__worker_record *record, const hora_future *future)
 {
     return record->depth > HORA__FRAMES || HORA__FAULT(EVENTS_END_TWICE) ||
            (record->depth > 0 && record->frames[record->depth - 1].future == future);
 }
 
-/* Makes the context of the task current. */
+/* Makes the context of the task current, with the user's install hook. A future without an extra carries no
+ * context; its run keeps the context of the thread. */
 static void install_context(struct hora__worker_record *record, struct hora__frame *frame,
                             hora_future *future)
 {
@@ -131,6 +141,7 @@ static void install_context(struct hora__worker_record *record, struct hora__fra
         frame->before = hooks->install(frame->carried, hooks->arg);
 }
 
+/* Undoes install_context. */
 static void restore_context(struct hora__worker_record *record, struct hora__frame *frame)
 {
     const hora_context_hooks *hooks = &record->pool_observer->options.hooks;
@@ -144,8 +155,8 @@ static int64_t stamp(const struct hora__pool_observer *pool_observer)
     return hora__observer_stamp(&pool_observer->base, pool_observer->pool->object.clock);
 }
 
-/* The stamp of the start of a task. A task that directly follows another starts when that one ended, which
- * saves a reading of the clock. */
+/* Returns the stamp of the start of a task. A detached task that directly follows another one starts when
+ * that one ended, which saves a reading of the clock. */
 static int64_t start_stamp(struct hora__worker_record *record, const hora_future *future)
 {
     bool is_next = future == NULL && record->ended_just_now && !record->worker_observer.has_waited;
@@ -154,8 +165,8 @@ static int64_t start_stamp(struct hora__worker_record *record, const hora_future
     return is_next ? record->ended_at : stamp(record->pool_observer);
 }
 
-/* The start on the pool's clock, if it may be needed: in a pool that counts ticks, only tasks with options
- * have limits. */
+/* Returns the start of a run on the pool's clock, for its limits. In a pool whose stamps are ticks only tasks
+ * with options have limits; for the others it returns 0, which is not used, and does not read the clock. */
 static hora_ns time_for_limits(const struct hora__worker_record *record, hora_future *future, int64_t now)
 {
     if (!record->pool_observer->base.counts_ticks)
@@ -164,7 +175,9 @@ static hora_ns time_for_limits(const struct hora__worker_record *record, hora_fu
     return has_terms ? hora_clock_now(record->pool_observer->pool->object.clock) : 0;
 }
 
-/* How long the run has taken; 0 if the pool does not measure. */
+/* Returns how long the run has taken, as a stamp; 0 if the pool does not measure. Notes the end for the
+ * start of the next task. If the task has a drop function, that runs next, and its time must not count as
+ * part of the next run. */
 static int64_t take_time(struct hora__worker_record *record, const struct hora__frame *frame,
                          const hora_task *task)
 {
@@ -176,8 +189,9 @@ static int64_t take_time(struct hora__worker_record *record, const struct hora__
     return record->ended_at > frame->began ? record->ended_at - frame->began : 0;
 }
 
-/* The short path for a detached task in a pool that counts ticks, of which there are many. Such a task has no
- * limits and no context, and is never inside another one. */
+/* The short path for a detached task in a pool whose stamps are ticks. Such tasks are many and short, so
+ * each instruction counts. They have no limits, no listener and no context, and this one is inside no other
+ * task. */
 static void begins_alone(struct hora__worker_record *record, const hora_task *task)
 {
     assert(record->depth == 0);
@@ -198,6 +212,7 @@ static void begins_alone(struct hora__worker_record *record, const hora_task *ta
                                              .run = hora__counter_read(&current_slot(record)->run) + 1});
 }
 
+/* The end of a task that began with begins_alone. */
 static void ended_alone(struct hora__worker_record *record, const hora_task *task, int code)
 {
     assert(record->depth == 1 && record->frames[0].future == NULL);
@@ -208,7 +223,8 @@ static void ended_alone(struct hora__worker_record *record, const hora_task *tas
     hora__counter_publish(&current_slot(record)->began, HORA_NEVER);
 }
 
-/* Called before a body. Returns 0, or HORA_EEXPIRED if the task must not run any more. */
+/* Called before a body. Returns 0, or HORA_EEXPIRED if the task must not run any more. The note is complete
+ * before the listener is called, because code of the user may read it. */
 static int begins(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task)
 {
     assert(task != NULL);
@@ -229,6 +245,7 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
     frame->carried = frame->before = NULL;
     frame->is_installed = false;
     frame->run = NULL;
+    /* Put the note of the outer task aside, including the progress that it has reported. */
     if (record->depth > 1)
         record->frames[record->depth - 2].noted = read_once(current_slot(record));
     int64_t now = start_stamp(record, future);
@@ -249,14 +266,15 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
     return 0;
 }
 
-/* The outer task goes on, or there is none. */
+/* Notes the end of a run: restores the note of the outer task, or, if there is none, notes that the worker
+ * runs nothing. The number of the run is not restored, so the outer task continues under the number of the
+ * inner one. */
 static void note_end(struct hora__worker_record *record)
 {
     assert(record->depth < HORA__FRAMES);
     if (record->depth == 0) {
-        hora__counter_publish(&current_slot(record)->began,
-                              /* needs no new version: a reader of this value reads nothing else */
-                              HORA_NEVER);
+        /* Needs no new version: a reader that finds this value uses nothing else but the number of runs. */
+        hora__counter_publish(&current_slot(record)->began, HORA_NEVER);
         return;
     }
     struct hora__run_reading outer = record->frames[record->depth - 1].noted;
@@ -264,7 +282,8 @@ static void note_end(struct hora__worker_record *record)
     note(record, &outer);
 }
 
-/* Called after a body, also if the body has ended the thread. */
+/* Called after a body, also if the body has ended the thread. Undoes the steps of `begins` in reverse order;
+ * the listener is called last, when the record says that the run has ended. */
 static void ended(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task,
                   int code)
 {
@@ -289,8 +308,8 @@ static void ended(struct hora__worker_observer *worker_observer, hora_future *fu
 
 const struct hora__worker_observer_kind hora__worker_record_kind = {begins, ended};
 
-/* The frame of the task that the calling thread runs, and the record of its worker; NULL: it runs no observed
- * task. */
+/* Returns the frame of the task that the calling thread runs, and stores the record of its worker; NULL: it
+ * runs no observed task. */
 static struct hora__frame *current_frame(struct hora__worker_record **ret_record)
 {
     const hora_thread *thread = hora__thread_existing();
@@ -301,6 +320,7 @@ static struct hora__frame *current_frame(struct hora__worker_record **ret_record
     return record->depth > 0 && record->depth <= HORA__FRAMES ? &record->frames[record->depth - 1] : NULL;
 }
 
+/* Replaces the note of the current run by a copy with the new progress. */
 void hora_progress(int64_t done, int64_t of)
 {
     struct hora__worker_record *record;
@@ -322,7 +342,8 @@ void *hora_context_current(void)
 
 /* ---- the workers of a pool, for the user ---- */
 
-/* Fills the public description of a worker. */
+/* Fills the public description of a worker. `now` is the time on the pool's clock. The run may have begun
+ * after `now` was read; a negative difference counts as 0. */
 static void describe(const struct hora__worker *worker, hora_ns now, hora_worker_info *ret_info)
 {
     struct hora__run_reading reading;
@@ -341,7 +362,8 @@ static void describe(const struct hora__worker *worker, hora_ns now, hora_worker
         (void)snprintf(ret_info->place, sizeof ret_info->place, "%s:%d", reading.file, reading.line);
 }
 
-/* The elements of the caller's array may be larger or smaller than ours; the first one tells their size. */
+/* Writes one element of the caller's array. Its elements may be larger or smaller than ours, because the
+ * program may be older or newer than the library; the first one holds their size. */
 static void write_one(const struct hora__worker *worker, hora_ns now, unsigned char *element, size_t size)
 {
     hora_worker_info info;
@@ -351,6 +373,8 @@ static void write_one(const struct hora__worker *worker, hora_ns now, unsigned c
     hora__output_write(element, size, &info, sizeof info);
 }
 
+/* Counts all workers, but writes at most `max`. The pool's lock keeps the workers and their records on the
+ * list. */
 int hora_pool_workers(hora_pool *pool, hora_worker_info *workers, int max)
 {
     int error = hora__pool_check(pool);

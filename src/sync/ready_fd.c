@@ -55,7 +55,7 @@ void hora__ready_fd_destroy(struct hora__ready_fd *ready, const hora_clock *cloc
 }
 
 /* Callers set the time after every change of their object. The comparison with the time that was last set
- * spares the system call if nothing has changed. */
+ * saves the system call if nothing has changed. */
 void hora__ready_fd_set(struct hora__ready_fd *ready, const hora_clock *clock, hora_ns from)
 {
     if (ready->kind == HORA__READY_NONE || ready->from == from)

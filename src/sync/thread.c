@@ -182,7 +182,7 @@ void hora__thread_count(hora_thread *thread)
     hora__mutex_unlock(&thread->lock);
 }
 
-/* The atomic word `attached` spares the common case, a thread without a virtual clock, the lock. */
+/* The atomic word `attached` saves the lock in the common case, a thread without a virtual clock. */
 void hora__thread_wake(hora_thread *thread)
 {
     if (!hora__atomic_load(&thread->attached)) {

@@ -53,7 +53,7 @@ struct hora_thread {
     /* The interrupt flag. Any thread reads it without the lock; it is written under the lock, together with
      * interrupt_fd. */
     hora__atomic interrupted;
-    /* True if `clock` is set. Any thread reads it; only the thread itself writes it. It spares a waker the
+    /* True if `clock` is set. Any thread reads it; only the thread itself writes it. It saves a waker the
      * lock if no virtual clock is involved. */
     hora__atomic attached;
 
