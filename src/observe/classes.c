@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* classes.c - the classes of a pool with admission, and moving tasks between them
  *
- * How it works      A class is an admission class with a name. It is made before the lock of the pool's queue
- *                   is taken, and added and found by its name under that lock. A change that may let a task
- *                   begin is followed by settling the queue, and by starting workers, if some have ended
- *                   meanwhile.
+ * How it works      A class is an admission class with a name. It is allocated before the lock of the pool's
+ *                   queue is taken, and added and found by its name under that lock. After a change that may
+ *                   let a task begin, the queue is settled, and workers are started if some have ended since
+ *                   the task was queued.
  * Lifetime          Classes are never removed. They live as long as the pool's observer, since extras, which
- *                   may outlive the pool, refer to them. */
+ *                   may outlive the pool, refer to them.
+ * Locks             The lock of the pool's queue guards the list of classes and their admission classes.
+ *                   Functions whose comments name it are called with it held. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,7 +23,8 @@
 
 enum { NAME_MOST = 63, CLASSES_MOST = 64, RATE_MOST = 65536 };
 
-/* The queue has changed: let tasks begin that may. */
+/* Lets tasks begin that may begin after a change: wakes a worker, and starts workers if too few are left.
+ * Called without the lock of the queue. */
 static void let_begin(hora_pool *pool)
 {
     hora__work_look(pool->queue);
@@ -30,6 +33,8 @@ static void let_begin(hora_pool *pool)
 
 /* ---- checking ---- */
 
+/* The functions check_... and read_options return 0, or HORA_EINVAL with the reason. */
+
 static int check_not_negative(int64_t number, const char *field, hora_error *reason)
 {
     return number < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is %lld, which is negative", field,
@@ -37,6 +42,7 @@ static int check_not_negative(int64_t number, const char *field, hora_error *rea
                       : 0;
 }
 
+/* Checks that no number of the options is negative. */
 static int check_signs(const hora_class_options *own, hora_error *reason)
 {
     int error = check_not_negative(own->limit, "limit", reason);
@@ -47,6 +53,7 @@ static int check_signs(const hora_class_options *own, hora_error *reason)
     return error < 0 ? error : check_not_negative(own->per, "per", reason);
 }
 
+/* Checks the numbers of the options, and that they go together. */
 static int check_options(const hora_class_options *own, hora_error *reason)
 {
     int error = check_signs(own, reason);
@@ -66,6 +73,7 @@ static int check_options(const hora_class_options *own, hora_error *reason)
     return 0;
 }
 
+/* Returns NULL, or a text that says what is wrong with the name. */
 static const char *wrong_name(const char *name)
 {
     if (name == NULL || name[0] == '\0')
@@ -73,6 +81,7 @@ static const char *wrong_name(const char *name)
     return strlen(name) > NAME_MOST ? "the name is longer than 63 bytes" : NULL;
 }
 
+/* Copies and checks the options. */
 static int read_options(hora_class_options *own, const hora_class_options *given, hora_error *reason)
 {
     if (given == NULL || HORA__TAKE(hora_class_options, own, given) < 0)
@@ -80,7 +89,8 @@ static int read_options(hora_class_options *own, const hora_class_options *given
     return check_options(own, reason);
 }
 
-/* Check that a pool has admission, and return its observer. HORA_ENOTSUP. */
+/* Checks that a pool has admission, and stores its observer. Returns 0, HORA_ENOTSUP, or an error of
+ * hora__pool_check. */
 static int admission_of(hora_pool *pool, struct hora__pool_observer **ret_pool_observer, hora_error *reason)
 {
     int error = hora__pool_check(pool);
@@ -92,7 +102,8 @@ static int admission_of(hora_pool *pool, struct hora__pool_observer **ret_pool_o
                : hora__refuse(reason, HORA_ENOTSUP, NULL, "the pool has no admission: see hora_pool_options");
 }
 
-/* How many threads the pool may have at most. */
+/* Returns the number of threads that the pool can reach by itself. A pool starts threads beyond core_threads
+ * only if its queue is bounded or it has grow_after; a pool without core threads still has one. */
 static int most_threads(const hora_pool *pool)
 {
     struct hora__bounds bounds = hora__pool_bounds(pool);
@@ -102,7 +113,8 @@ static int most_threads(const hora_pool *pool)
     return bounds.core_threads > 0 ? bounds.core_threads : 1;
 }
 
-/* With the lock of the queue: whether this many threads can be reserved for a class; NULL: for a new one. */
+/* Returns whether this many threads can be reserved for a class; NULL: for a new one. One thread must be left
+ * that is reserved for no class. The caller holds the lock of the queue. */
 static bool can_reserve(const struct hora__pool_observer *pool_observer, const hora_class *task_class,
                         int reserve)
 {
@@ -118,7 +130,7 @@ static const char *const too_much_reserved =
 
 /* ---- making ---- */
 
-/* With the lock of the queue. NULL: the pool has no class of this name. */
+/* Returns the class of this name; NULL: the pool has none. The caller holds the lock of the queue. */
 static hora_class *find(const struct hora__pool_observer *pool_observer, const char *name)
 {
     assert(hora__mutex_held(&pool_observer->pool->queue->object.lock));
@@ -143,7 +155,8 @@ void hora__classes_free(hora_class *first)
     }
 }
 
-/* Make a class that is not yet added. NULL: there is no memory. */
+/* Makes a class that is not yet added, with memory for the times of its last starts if it has a rate. Returns
+ * NULL if there is no memory. */
 static hora_class *make(struct hora__pool_observer *pool_observer, const hora_class_options *own)
 {
     size_t size = strlen(own->name) + 1;
@@ -165,7 +178,8 @@ static hora_class *make(struct hora__pool_observer *pool_observer, const hora_cl
     return NULL;
 }
 
-/* With the lock of the queue. NULL, or a text that says what is wrong. */
+/* Adds a class to the pool. Returns NULL, or a text that says why it cannot be added; the caller then frees
+ * it. The caller holds the lock of the queue. */
 static const char *add_locked(struct hora__pool_observer *pool_observer, hora_class *made)
 {
     int count = 0;
@@ -183,6 +197,8 @@ static const char *add_locked(struct hora__pool_observer *pool_observer, hora_cl
     return NULL;
 }
 
+/* The new class has no tasks yet, but its reserve may keep tasks of other classes from starting. No task may
+ * begin earlier because of it, so nothing has to be settled. */
 int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class,
                    hora_error *reason)
 {
@@ -215,7 +231,9 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
 
 /* ---- changing ---- */
 
-/* With the lock of the queue. `starts` is memory for a new rate; afterwards, the memory to free. */
+/* Changes a class. Returns NULL, or a text that says why that cannot be done. *starts is memory for the
+ * times of a new rate; afterwards it is the memory that the caller frees, whether that is the old or the new
+ * one. The caller holds the lock of the queue. */
 static const char *set_locked(hora_class *task_class, const hora_class_options *own, hora_ns **starts)
 {
     struct hora__admission_class *admission_class = &task_class->admission_class;
@@ -228,6 +246,7 @@ static const char *set_locked(hora_class *task_class, const hora_class_options *
     return NULL;
 }
 
+/* Allocates before it takes the lock. A change may let tasks begin, so the queue is settled afterwards. */
 int hora_class_set(hora_class *task_class, const hora_class_options *options, hora_error *reason)
 {
     hora_class_options own = HORA_INIT(hora_class_options);
@@ -299,7 +318,7 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
 
 /* ---- moving tasks ---- */
 
-/* The pool that will run a future, with a reference to its object; NULL: none. */
+/* Returns the pool that will run a future, with a reference to its object; NULL: none. */
 static hora_pool *owner_of(hora_future *future)
 {
     hora_pool *pool = NULL;
@@ -312,7 +331,8 @@ static hora_pool *owner_of(hora_future *future)
     return pool;
 }
 
-/* HORA_EBUSY: the task has begun, and runs only once, or has ended. */
+/* Changes the ticket of a task that waits in a plain pool. Returns 0, or HORA_EBUSY if the task does not
+ * wait any more: it has begun or ended, and a change would have no effect. */
 static int change_plain(hora_pool *pool, hora_future *future, const struct hora__ticket_change *change)
 {
     hora__mutex_lock(&pool->queue->object.lock);
@@ -326,7 +346,9 @@ static int change_plain(hora_pool *pool, hora_future *future, const struct hora_
     return waits ? 0 : HORA_EBUSY;
 }
 
-/* HORA_ENOTSUP: the task has no ticket; HORA_EINVAL: the class is one of another pool. */
+/* Changes class or priority of a task. `task_class` is the new class, to check it; NULL: none. Returns 0,
+ * HORA_EINVAL if the class belongs to another pool, HORA_ENOTSUP if the task has no ticket of the pool that
+ * will run it, or HORA_EBUSY if it is too late. */
 static int change_task(hora_future *future, const struct hora__ticket_change *change,
                        const hora_class *task_class)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump.c - what a pool is doing, as JSON; docs/guide/seeing.md lists the fields
+/* dump.c - the current state of a pool as JSON; docs/guide/seeing.md lists the fields
  *
  * How it works      Everything is copied first, under one lock at a time, and then written without any
- *                   lock. So the function that writes may take its time, and may call hora.
+ *                   lock. So the function that writes may be slow, and may call hora.
  * Locks             While copying, one at a time: the pool's, for its workers; that of its queue, for the
- *                   tasks that wait; those of the waiting futures, for their names, which may be dropped
- *                   with their tasks.
+ *                   waiting tasks; those of the waiting futures, for their names, which may be freed
+ *                   together with their tasks.
  * Debuggers         hora_pool_dump_fd can be called in a process that was stopped at any point. So it
  *                   allocates nothing, and does not wait for a lock that will never be released: it checks
- *                   first, and if a lock that it needs is held, it says so instead. */
+ *                   first, and if a lock that it needs is held, it writes that instead of a dump. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -33,29 +33,33 @@ enum {
     NAME_SIZE = 128,   /* bytes of a name, including the final NUL */
 };
 
-/* Workers that need no allocation. Few in the simulator, so that its scenarios exceed them. */
+/* How many workers need no allocation. Few in the simulator, so that its scenarios exceed the number. */
 #ifdef HORA_SIM
 enum { MOST_WORKERS = 1 };
 #else
 enum { MOST_WORKERS = 64 };
 #endif
 
-/* A waiting task. A name may be freed together with its task, so it is copied while that cannot happen. */
+/* A copy of a waiting task. A name may be freed together with its task, so it is copied while that cannot
+ * happen. */
 struct dump_task {
     bool has_name;
-    char name[NAME_SIZE];
-    const char *file;
+    char name[NAME_SIZE]; /* cut to whole characters that fit */
+    const char *file;     /* part of the program; NULL: unknown */
     int line;
-    bool knows_when; /* its future knows when it was submitted, but not under the queue's lock */
-    hora_ns waited;  /* HORA_NEVER: unknown */
-    hora_ns in;      /* time until it is due */
-    bool is_series;
+    /* Its future stores when it was submitted. That is read after the queue's lock has been released,
+     * because it needs the future's lock. */
+    bool knows_when;
+    hora_ns waited;         /* how long it has waited; HORA_NEVER: unknown */
+    hora_ns in;             /* of a scheduler: time until it is due; <= 0: it is due */
+    bool is_series;         /* it runs repeatedly */
     bool has_admission;     /* the fields below are set */
     const char *class_name; /* lives as long as the pool; NULL: no class */
-    uint64_t key;
-    int priority;
+    uint64_t key;           /* 0: none */
+    int priority;           /* a hora_priority */
 };
 
+/* A copy of a class; see hora_class_info. */
 struct dump_class {
     const char *name; /* lives as long as the pool */
     int limit;
@@ -67,42 +71,44 @@ struct dump_class {
     int64_t started;
 };
 
+/* A copy of the state of a worker. */
 struct dump_worker {
     int number;
-    bool is_busy;
-    bool is_off;   /* replaced, because it is stuck */
-    bool is_known; /* `now` is set */
-    struct hora__run_reading now;
-    int64_t completed;
+    bool is_busy;                 /* it runs a task */
+    bool is_off;                  /* written off and replaced, because it is stuck */
+    bool is_known;                /* `now` is set: the pool has an observer, and the worker runs a task */
+    struct hora__run_reading now; /* its current run */
+    int64_t completed;            /* number of tasks that it has run */
 };
 
+/* Everything that is written, copied. It lies on the stack of the caller. */
 struct dump {
     hora_pool *pool;
     hora_pool_stats stats;
-    hora_ns now;  /* on the pool's clock */
-    hora_ns wall; /* on the wall clock of the same source */
-    int workers;
-    int workers_left_out; /* there was no room for them */
-    int worker_room;
-    struct dump_worker *worker; /* own_workers, or allocated */
-    struct dump_worker own_workers[MOST_WORKERS];
-    int queued;
-    int heads;
-    struct dump_task head[MOST_TASKS];
-    /* the futures of head: references while collecting; NULL: a detached task */
-    hora_future *asked[MOST_TASKS];
-    bool has_admission;
-    int keys; /* number of keys in use */
-    int classes;
-    struct dump_class class[MOST_CLASSES];
-    bool is_scheduler;
-    int planned; /* number of tasks that are not due yet */
-    int firings;
-    struct dump_task firing[MOST_TASKS];
+    hora_ns now;                                  /* on the pool's clock */
+    hora_ns wall;                                 /* on the wall clock of the same source */
+    int workers;                                  /* number of elements of `worker` in use */
+    int workers_left_out;                         /* number of workers for which there was no room */
+    int worker_room;                              /* number of elements of `worker` */
+    struct dump_worker *worker;                   /* own_workers, or allocated */
+    struct dump_worker own_workers[MOST_WORKERS]; /* used unless there are more */
+    int queued;                        /* number of tasks in the queue; of a scheduler, due tasks */
+    int heads;                         /* number of elements of `head` in use */
+    struct dump_task head[MOST_TASKS]; /* the first of the queued tasks */
+    hora_future *asked[MOST_TASKS]; /* the futures of `head`: references while collecting; NULL: detached */
+    bool has_admission;             /* keys and classes are set */
+    int keys;                       /* number of keys in use */
+    int classes;                    /* number of elements of `class` in use */
+    struct dump_class class[MOST_CLASSES]; /* the newest first */
+    bool is_scheduler;                     /* planned and firings are set */
+    int planned;                           /* number of tasks that are not due yet */
+    int firings;                           /* number of elements of `firing` in use */
+    struct dump_task firing[MOST_TASKS];   /* the first of the planned tasks */
 };
 
 /* ---- copying: tasks ---- */
 
+/* Copies a name, which may be NULL, as far as it fits. */
 static void copy_name(struct dump_task *to, const char *name)
 {
     assert(to != NULL);
@@ -110,19 +116,23 @@ static void copy_name(struct dump_task *to, const char *name)
     hora__utf8_copy(to->name, sizeof to->name, name != NULL ? name : "");
 }
 
+/* Starts the copy of a task with its source location; the name follows later. The location is part of the
+ * program, so it needs no lock. */
 static void copy_location(struct dump_task *to, const hora_task *task)
 {
     *to = (struct dump_task){.file = task->file, .line = task->line, .waited = HORA_NEVER};
 }
 
-/* Of a detached task, which is dropped only after it has left the queue, so its name is valid. */
+/* Copies a detached task. It is dropped only after it has been removed from the queue, whose lock the caller
+ * holds, so its name is valid. */
 static void copy_task(struct dump_task *to, const hora_task *task)
 {
     copy_location(to, task);
     copy_name(to, task->name);
 }
 
-/* Called without the queue's lock: the locks of the futures guard their names. Gives the reference back. */
+/* Copies the name of a future under its lock, which guards it, and releases the reference. Called without the
+ * queue's lock. If may_wait is false and the lock is held, the name is left out. `future` may be NULL. */
 static void name_future(struct dump_task *to, hora_future *future, bool may_wait)
 {
     if (future != NULL && (may_wait || hora__mutex_is_free(&future->object.lock))) {
@@ -132,7 +142,8 @@ static void name_future(struct dump_task *to, hora_future *future, bool may_wait
     (void)hora_future_unref(future);
 }
 
-/* Called with the lock of the queue. */
+/* Copies class, key and priority, if the task has a ticket. The caller holds the lock of the queue, which
+ * guards the ticket. */
 static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
 {
     assert(!to->has_admission);
@@ -150,7 +161,8 @@ static hora_ns at_least_zero(hora_ns time)
     return time > 0 ? time : 0;
 }
 
-/* Copies a waiting task. Called with the queue's lock; its name is copied later. */
+/* Visitor of the queue, called with its lock held: copies a waiting task, except for the name of a future,
+ * which is copied later. Returns whether there is room for more. */
 static bool copy_head(void *item, const hora_task *task, void *arg)
 {
     assert(((struct dump *)arg)->heads < MOST_TASKS);
@@ -173,7 +185,8 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
     return dump->heads < MOST_TASKS;
 }
 
-/* Called without the queue's lock. */
+/* Completes the copied tasks with what the locks of their futures guard: the name and the time of submission.
+ * Called without the queue's lock. Releases the references. */
 static void ask_heads(struct dump *dump, bool may_wait)
 {
     for (int i = 0; i < dump->heads; i++) {
@@ -188,7 +201,9 @@ static void ask_heads(struct dump *dump, bool may_wait)
 
 /* ---- the entries of a timer queue ---- */
 
-/* Returns a reference to the entry's future, whose name is not copied yet; NULL: it has none. */
+/* Copies an entry of a timer queue, whose lock the caller holds. Returns a reference to the entry's future,
+ * whose name is not copied yet; NULL: it has none. A hora_timer has no name of its own, so it is called
+ * "timer". */
 static hora_future *copy_entry(struct dump_task *to, const struct hora__timer_queue_view *view,
                                struct hora__entry *entry)
 {
@@ -209,7 +224,7 @@ static hora_future *copy_entry(struct dump_task *to, const struct hora__timer_qu
     return has_future ? hora_future_ref(hora__entry_future(entry)) : NULL;
 }
 
-/* Copies the first due and the next planned entries of a scheduler. */
+/* Copies the first due and the next planned entries of a scheduler, in one visit to its timer queue. */
 static void collect_timer_queue(struct dump *dump, bool may_wait)
 {
     hora_queue *queue = dump->pool->queue;
@@ -231,6 +246,7 @@ static void collect_timer_queue(struct dump *dump, bool may_wait)
         name_future(&dump->firing[i], firing[i], may_wait);
 }
 
+/* Copies the first tasks of the queue. Returns 0, or an error of hora__work_visit. */
 static int collect_queue(struct dump *dump, bool may_wait)
 {
     dump->is_scheduler = hora__scheduler_of(dump->pool) != NULL;
@@ -246,6 +262,7 @@ static int collect_queue(struct dump *dump, bool may_wait)
 
 /* ---- classes and keys ---- */
 
+/* Copies a class. The caller holds the lock of the queue. */
 static void copy_class_locked(struct dump_class *to, const hora_class *from)
 {
     const struct hora__admission_class *admission_class = &from->admission_class;
@@ -279,6 +296,7 @@ static void collect_classes(struct dump *dump)
 
 /* ---- workers ---- */
 
+/* Copies the state of a worker. The caller holds the pool's lock, which keeps the worker's record alive. */
 static void copy_worker_locked(struct dump_worker *to, struct hora__worker *worker)
 {
     to->number = worker->number;
@@ -289,7 +307,7 @@ static void copy_worker_locked(struct dump_worker *to, struct hora__worker *work
                    hora__worker_record_read(hora__worker_record_of(worker->worker_observer), &to->now);
 }
 
-/* Copies as many workers as there is room for, and counts the others. */
+/* Copies as many workers as there is room for, and counts the others. Takes the pool's lock. */
 static void collect_workers(struct dump *dump)
 {
     assert(dump->worker_room > 0);
@@ -306,6 +324,7 @@ static void collect_workers(struct dump *dump)
     hora__mutex_unlock(&pool->object.lock);
 }
 
+/* Frees the array of workers, if it was allocated. */
 static void release_workers(struct dump *dump)
 {
     if (dump->worker != dump->own_workers)
@@ -313,7 +332,9 @@ static void release_workers(struct dump *dump)
     dump->worker = dump->own_workers;
 }
 
-/* There are more workers than room: allocates more and collects them again. Returns 0 or HORA_ENOMEM. */
+/* If some workers were left out, allocates room for all and collects them again. The memory is allocated
+ * without the pool's lock, so workers may be added in between; then it repeats that until all fit. Returns 0
+ * or HORA_ENOMEM. */
 static int collect_more_workers(struct dump *dump)
 {
     while (dump->workers_left_out > 0) {
@@ -332,7 +353,9 @@ static int collect_more_workers(struct dump *dump)
 
 /* ---- all parts ---- */
 
-/* Copies everything. `for_debugger`: allocates nothing, and skips what locks that are not free guard. */
+/* Copies everything. If for_debugger is true, it allocates nothing and leaves out what it cannot read
+ * without waiting for the lock of a future. Initialises the fields of *dump that it uses. Returns 0 or an
+ * error; on error nothing has to be released. */
 static int collect(struct dump *dump, hora_pool *pool, bool for_debugger)
 {
     assert(pool != NULL);
@@ -358,6 +381,7 @@ static int collect(struct dump *dump, hora_pool *pool, bool for_debugger)
 
 /* ---- writing: tasks ---- */
 
+/* Writes the fields name, file and line; null for those that are unknown. */
 static void write_location(struct hora__json *json, const char *name, const char *file, int line)
 {
     hora__json_text(json, "name", name);
@@ -373,7 +397,8 @@ static void write_task(struct hora__json *json, const struct dump_task *task)
     write_location(json, task->has_name ? task->name : NULL, task->file, task->line);
 }
 
-/* The key is a string, since it may exceed the numbers that all readers of JSON accept. */
+/* Writes class, key and priority. The key is written as a string, since it may exceed the numbers that all
+ * readers of JSON accept. */
 static void write_terms(struct hora__json *json, const struct dump_task *task)
 {
     char key[24];
@@ -407,6 +432,8 @@ static void write_queue(struct hora__json *json, const struct dump *dump)
     hora__json_close(json, '}');
 }
 
+/* Writes a planned task. The calendar time follows from the wall clock and the time until the task is due,
+ * whatever timeline the task follows. */
 static void write_firing(struct hora__json *json, const struct dump *dump, const struct dump_task *task)
 {
     char at[HORA_INSTANT_TEXT];
@@ -448,7 +475,7 @@ static void write_class(struct hora__json *json, const struct dump_class *class)
     hora__json_close(json, '}');
 }
 
-/* The oldest first; the list has the newest first. */
+/* Writes the classes in the order of their creation; the list has the newest first. */
 static void write_classes(struct hora__json *json, const struct dump *dump)
 {
     if (!dump->has_admission)
@@ -474,6 +501,7 @@ static void write_progress(struct hora__json *json, const struct hora__run_readi
     hora__json_close(json, '}');
 }
 
+/* Writes null for the fields of write_what_it_runs. */
 static void write_nothing(struct hora__json *json)
 {
     hora__json_null(json, "task");
@@ -482,7 +510,8 @@ static void write_nothing(struct hora__json *json)
     hora__json_null(json, "progress");
 }
 
-/* Not negative: the task may have begun since `now` was read. */
+/* Returns the time from `time` to the moment of the dump. The task may have begun after `now` was read; a
+ * negative time counts as 0. */
 static hora_ns since(const struct dump *dump, hora_ns time)
 {
     return hora__ns_max(hora__ns_sub(dump->now, time), 0);
@@ -559,6 +588,8 @@ static const char *clock_name(const hora_clock *clock)
     return names[clock->source != NULL ? 1 : 0][hora__clock_timeline(clock)];
 }
 
+/* Writes the capacity of the queue: 0 if it hands tasks over without holding them, null if it is unbounded.
+ * */
 static void write_capacity(struct hora__json *json, const hora_pool *pool)
 {
     const hora_queue *queue = pool->queue;
@@ -626,6 +657,7 @@ static void write_counts(struct hora__json *json, const struct dump *dump)
     hora__json_close(json, '}');
 }
 
+/* Writes the copied state. Returns 0, or the first error of `write`. */
 static int write_all(const struct dump *dump, hora_write_fn write, void *context)
 {
     struct hora__json json;
@@ -661,9 +693,11 @@ int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *context)
 
 /* ---- for debuggers ---- */
 
-/* Running threads release a lock within so many looks; a stopped thread does not. */
+/* How often is_busy checks the locks. A running thread releases a lock in this time; a stopped thread does
+ * not. */
 enum { LOOKS = 1000 };
 
+/* Returns whether the lock of the pool or of its queue is held and stays held. */
 static bool is_busy(hora_pool *pool)
 {
     for (int i = 0; i < LOOKS; i++)
@@ -672,7 +706,7 @@ static bool is_busy(hora_pool *pool)
     return true;
 }
 
-/* Writes that a lock is held, instead of a dump. */
+/* Writes {"name": ..., "busy": true} instead of a dump, because a lock is held. */
 static int write_busy(const hora_pool *pool, hora_write_fn write, void *context)
 {
     assert(write != NULL);
@@ -685,6 +719,7 @@ static int write_busy(const hora_pool *pool, hora_write_fn write, void *context)
     return hora__json_end(&json);
 }
 
+/* A hora_write_fn that writes to the descriptor that `context` points to. */
 static int write_to(const char *text, size_t length, void *context)
 {
     const int *fd = context;
@@ -695,7 +730,7 @@ int hora_pool_dump_fd(hora_pool *pool, int fd)
 {
     struct dump dump;
     int error = fd < 0 ? HORA_EINVAL : hora__pool_check(pool);
-    /* EDEADLK: the calling thread itself holds a lock */
+    /* HORA_EDEADLK: the calling thread itself holds the lock of an object. */
     if (error == HORA_EDEADLK || (error == 0 && is_busy(pool)))
         return write_busy(pool, write_to, &fd);
     if (error == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.c - calling the functions of a listener, and static probes at the same points
  *
- * How it works      The acting thread calls a function here after it has released all locks. The function
- *                   counts the event, and calls the user's function for it, if any, with everything known.
+ * How it works      The thread that causes an event calls a function here after it has released all locks.
+ *                   That function counts the event and calls the listener's function for it, if there is
+ *                   one, with all that is known about the event.
  * Invariants        I1 the thread that runs a task reports the start and the end of each run, once each
  *                   and in this order.
  *                   I2 every event is reported once, by the thread that caused it. */
@@ -17,12 +18,15 @@
 #include "sched/scheduled.h"
 #include "sys/probe.h"
 
-/* The future that a report names: for an overlapping run, its series. */
+/* Returns the future that a report names: for an overlapping run, its series, which is the one that the user
+ * knows. NULL for NULL. */
 static hora_future *shown(hora_future *future)
 {
     return future != NULL && future->kind == HORA__FUTURE_OVERLAPPING ? hora__overlap_series(future) : future;
 }
 
+/* Calls a function of the listener; NULL: there is none. Does nothing after the pool has been freed, which
+ * the call would name. */
 static void tell(struct hora__pool_observer *pool_observer, hora_event_fn told, hora_event event)
 {
     if (told == NULL || pool_observer->pool == NULL)
@@ -38,6 +42,8 @@ static hora_ns at_least_zero(hora_ns time)
     return time > 0 ? time : 0;
 }
 
+/* A run that starts too late is reported twice: as woke_late, and as started. Computes the lateness only if a
+ * listener asks for it. */
 void hora__events_started(struct hora__worker_record *record, hora_future *future, const hora_task *task,
                           const struct hora__run_start *start)
 {
@@ -64,6 +70,8 @@ static bool is_scheduled(const hora_future *future)
            (future->kind == HORA__FUTURE_SCHEDULED || future->kind == HORA__FUTURE_OVERLAPPING);
 }
 
+/* A failed run of a scheduled task is only noted here. hora__events_failed reports it once the scheduler has
+ * decided whether another run follows; the calling worker calls that next. */
 void hora__events_ended(struct hora__worker_record *record, hora_future *future, const hora_task *task,
                         int code, hora_ns ran)
 {
@@ -71,7 +79,6 @@ void hora__events_ended(struct hora__worker_record *record, hora_future *future,
     hora_event_fn told = code == 0 ? listener->done : listener->failed;
     if (told == NULL)
         return;
-    /* reported as soon as the scheduler knows whether a run will follow */
     if (code != 0 && is_scheduled(future)) {
         record->failure = (struct hora__failure){true, code, ran, task};
         return;
@@ -81,6 +88,8 @@ void hora__events_ended(struct hora__worker_record *record, hora_future *future,
     tell(record->pool_observer, told, event);
 }
 
+/* The note is in the record of the calling worker. A thread that is no worker of this pool has no such
+ * record, so it has noted nothing, and nothing is reported. */
 void hora__events_failed(struct hora__observer *observer, hora_future *future, bool ends,
                          int64_t failures_in_a_row)
 {
@@ -93,7 +102,7 @@ void hora__events_failed(struct hora__observer *observer, hora_future *future, b
     struct hora__failure failure = record->failure;
     record->failure.is_noted = false;
     if (!failure.is_noted)
-        return; /* too deep to be observed */
+        return; /* no listener for failures, or the run was nested too deeply to be observed */
     hora_event event = {.task = failure.task,
                         .future = shown(future),
                         .worker = record->worker->number,
@@ -106,6 +115,7 @@ void hora__events_failed(struct hora__observer *observer, hora_future *future, b
 
 /* ---- other events ---- */
 
+/* Returns the name of a task; NULL: there is no task, or it has no name. */
 static const char *name_of(const hora_task *task)
 {
     return task != NULL ? task->name : NULL;

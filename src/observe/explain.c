@@ -2,14 +2,15 @@
 /* explain.c - why a task has not run, or how it ended, in words
  *
  * How it works      Several locks guard the facts: the future's, that of its pool's queue, and the pool's.
- *                   Each is taken by itself, and the facts read under it become a clause. Facts read
- *                   earlier may be outdated by then, so each clause states only what was true at one
+ *                   Each is taken on its own, and the facts read under it become a clause. Facts that were
+ *                   read earlier may be outdated by then, so each clause states only what was true at one
  *                   moment.
- * References        A future with an owner is in the owner's books, and until these are even no thread can
- *                   free the pool, nor a queue that was given to it. So references to both are taken under
- *                   the future's lock; afterwards they cannot go away.
- * Memory            None is allocated, so nothing can fail.
- * Locks             one at a time. */
+ * References        A future with an owner is in the books of that pool as unfinished. While the books have
+ *                   unfinished tasks, no thread can free the pool, nor a queue that was given to it. So
+ *                   references to both can be taken under the future's lock, and they keep both alive
+ *                   afterwards.
+ * Memory            None is allocated, so a lack of memory cannot prevent an explanation.
+ * Locks             One at a time. */
 #include "observe/explain.h"
 
 #include <assert.h>
@@ -32,7 +33,7 @@ static hora_pool *pool_of(struct hora__queue_owner *owner)
     return HORA__LIST_ENTRY(owner, struct hora_pool, owner);
 }
 
-/* Reads the facts that the future's lock guards, and takes the references. */
+/* Reads the facts that the future's lock guards, and takes the references that close_matter releases. */
 static void open_matter(struct hora__explained_future *explained, hora_future *future)
 {
     *explained = (struct hora__explained_future){.future = future};
@@ -54,21 +55,22 @@ static void open_matter(struct hora__explained_future *explained, hora_future *f
     hora__mutex_unlock(&future->object.lock);
 }
 
-/* Gives the references back. */
+/* Releases the references. */
 static void close_matter(struct hora__explained_future *explained)
 {
     (void)hora_thread_unref(explained->runner);
     if (explained->pool == NULL)
         return;
     if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
-        hora__object_leave(&explained->pool->object); /* this may free it */
+        hora__object_leave(&explained->pool->object); /* may free the pool, so only the queue is used below */
     if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
         hora__object_leave(&explained->queue->object);
 }
 
 /* ---- the pool ---- */
 
-/* Adds a worker to the view of its pool. */
+/* Adds a worker to the view of its pool. The caller holds the pool's lock. A worker without a record, in a
+ * pool without an observer, is counted, but its current run is unknown. */
 static void look_at_locked(struct hora__pool_view *pool_view, const struct hora__explained_future *explained,
                            struct hora__worker *worker)
 {
@@ -112,7 +114,7 @@ void hora__pool_view_read(const struct hora__explained_future *explained,
 
 /* ---- clauses ---- */
 
-/* "resize (img.c:88)", "a task (img.c:88)" or "a task". */
+/* Adds "resize (img.c:88)", "a task (img.c:88)", "resize" or "a task". */
 static void add_task(struct hora__text *out, const char *name, const char *file, int line)
 {
     hora__text_add(out, name != NULL ? name : "a task");
@@ -146,7 +148,8 @@ void hora__explain_longest(struct hora__text *out, const char *words,
     hora__text_add_duration(out, hora__ns_sub(explained->now, now->began));
 }
 
-/* All workers are busy: with what, and whether some do not count. */
+/* Adds a clause that all workers are busy, with the task that runs longest, with the workers that were
+ * written off, and with the reason if no more threads could be started. */
 static void add_busy(struct hora__text *out, const struct hora__explained_future *explained,
                      const struct hora__pool_view *pool_view)
 {
@@ -197,30 +200,31 @@ void hora__explain_not_taken(struct hora__text *out, const struct hora__explaine
 
 /* ---- a scheduled task ---- */
 
-/* What was true of a scheduled task while the lock of its timer queue was held. */
+/* The facts about a scheduled task, read under the lock of its timer queue. The fields that concern a series
+ * are 0 for a task that runs once. */
 struct schedule_view {
-    enum hora__stage stage;
-    enum hora__timeline line;
-    hora_ns now; /* on its timeline, like all times here */
-    hora_ns due; /* HORA_FOREVER: never, or while paused */
-    bool is_paused;
-    bool is_held_up;   /* the scheduler is being told that the clocks were set */
-    bool is_given;     /* its time was given explicitly */
-    bool in_admission; /* it is due, and waits for admission */
-    enum hora__staleness staleness;
-    int before; /* number of due tasks before it */
-    bool may_overlap;
-    int overlap_max;
-    int running;
-    hora_ns began;  /* start of the current or last run; HORA_NEVER: none */
-    hora_ns every;  /* of a fixed rate, else 0 */
-    bool backs_off; /* its rules back off after failures */
-    int64_t runs;
-    int64_t failures;
-    int64_t failures_in_a_row;
+    enum hora__stage stage;         /* where its entry is: in the timer queue, taken, removed */
+    enum hora__timeline line;       /* the timeline that its due time refers to */
+    hora_ns now;                    /* on its timeline, like all times here */
+    hora_ns due;                    /* HORA_FOREVER: never, or while paused */
+    bool is_paused;                 /* the user has paused it */
+    bool is_held_up;                /* a worker is reporting that the clocks were set; no task starts */
+    bool is_given;                  /* its next time was given explicitly, not by its trigger */
+    bool in_admission;              /* it is due, and waits for admission */
+    enum hora__staleness staleness; /* why its next time must be computed again, if it must */
+    int before;                     /* number of due tasks before it */
+    bool may_overlap;               /* runs of the series may overlap */
+    int overlap_max;                /* maximum number of its runs at the same time */
+    int running;                    /* number of its runs now */
+    hora_ns began;                  /* start of the current or last run; HORA_NEVER: none */
+    hora_ns every;                  /* period of a fixed rate, else 0 */
+    bool backs_off;                 /* the rules of the series back off after failures */
+    int64_t runs;                   /* number of runs so far */
+    int64_t failures;               /* number of failed runs so far */
+    int64_t failures_in_a_row;      /* number of failed runs since the last success */
 };
 
-/* Reads the state of a series. */
+/* Reads the state of a series. The caller holds the lock of its timer queue. */
 static void read_series(const struct hora__scheduled *scheduled, struct schedule_view *schedule)
 {
     assert(scheduled->series != NULL);
@@ -238,7 +242,7 @@ static void read_series(const struct hora__scheduled *scheduled, struct schedule
     schedule->failures_in_a_row = own->failures_in_a_row;
 }
 
-/* Reads everything there is to know of a scheduled task in one visit to its timer queue. */
+/* Reads all facts about a scheduled task in one visit to its timer queue, so that they belong together. */
 static void read_schedule(const struct hora__explained_future *explained, struct schedule_view *ret_series)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(explained->future);
@@ -273,7 +277,8 @@ static void add_two_digits(struct hora__text *out, char before, int number)
     hora__text_add_number(out, (uint64_t)number, 2);
 }
 
-/* " (2026-11-16 03:00:00 Europe/Zurich)" */
+/* Adds " (2026-11-16 03:00:00 Europe/Zurich)". The local zone has no name of its own, so the abbreviation
+ * that applies at that time is used for it. */
 static void add_moment(struct hora__text *out, const hora_zone *zone, hora_instant instant)
 {
     hora_local local;
@@ -292,6 +297,8 @@ static void add_moment(struct hora__text *out, const hora_zone *zone, hora_insta
     hora__text_add_char(out, ')');
 }
 
+/* Adds how long it is until the next run, and, for a task on the wall clock, the calendar time in its zone.
+ * */
 static void add_when(struct hora__text *out, const struct hora__explained_future *explained,
                      const struct schedule_view *schedule)
 {
@@ -303,7 +310,7 @@ static void add_when(struct hora__text *out, const struct hora__explained_future
                    (hora_instant){schedule->due});
 }
 
-/* Runs that go on at the same time. */
+/* Adds the number of runs in progress of a series whose runs may overlap. */
 static void add_others(struct hora__text *out, const struct schedule_view *schedule)
 {
     if (!schedule->may_overlap || schedule->running == 0)
@@ -315,7 +322,7 @@ static void add_others(struct hora__text *out, const struct schedule_view *sched
         hora__text_add(out, ", the maximum");
 }
 
-/* Its time has not come. */
+/* Explains a task that is not due yet: it waits for its time, or for the next attempt after a failure. */
 static void add_not_yet(struct hora__text *out, const struct hora__explained_future *explained,
                         const struct schedule_view *schedule)
 {
@@ -339,7 +346,8 @@ static void add_not_yet(struct hora__text *out, const struct hora__explained_fut
     add_when(out, explained, schedule);
 }
 
-/* Its time has come, but no worker has taken it. */
+/* Explains a task that is due, but that no worker has taken. Reads the pool only at the end, since admission
+ * and a clock change explain enough. */
 static void add_due(struct hora__text *out, const struct hora__explained_future *explained,
                     const struct schedule_view *schedule)
 {
@@ -374,6 +382,7 @@ static void add_due(struct hora__text *out, const struct hora__explained_future 
     hora__explain_not_taken(out, explained, &pool_view);
 }
 
+/* Explains a scheduled task that is in the timer queue. */
 static void add_waits(struct hora__text *out, const struct hora__explained_future *explained,
                       const struct schedule_view *schedule)
 {
@@ -386,7 +395,7 @@ static void add_waits(struct hora__text *out, const struct hora__explained_futur
     add_others(out, schedule);
 }
 
-/* A scheduled task that is neither done nor running. */
+/* Explains a scheduled task that is neither done nor running, by the stage of its entry. */
 static void add_scheduled(struct hora__text *out, const struct hora__explained_future *explained)
 {
     struct schedule_view schedule;
@@ -412,7 +421,7 @@ static void add_scheduled(struct hora__text *out, const struct hora__explained_f
 
 /* ---- running or over ---- */
 
-/* How long the current run of a scheduled task has taken; < 0: unknown. */
+/* Returns how long the current run of a scheduled task has taken so far; < 0: unknown. */
 static hora_ns running_for(const struct hora__explained_future *explained)
 {
     struct schedule_view schedule;
@@ -421,7 +430,7 @@ static hora_ns running_for(const struct hora__explained_future *explained)
     return is_known ? hora__ns_sub(schedule.now, schedule.began) : -1;
 }
 
-/* What the current run means for the next one: a clause, or nothing. */
+/* Adds a clause if the current run of a fixed-rate series delays the next one. */
 static void add_next_run(struct hora__text *out, const struct hora__explained_future *explained)
 {
     struct schedule_view schedule;
@@ -434,7 +443,7 @@ static void add_next_run(struct hora__text *out, const struct hora__explained_fu
     hora__text_add(out, " ago, and waits for the end of this one");
 }
 
-/* How a series has come to its end. */
+/* Explains a series that has ended. */
 static void add_end_of_series(struct hora__text *out, const struct hora__explained_future *explained)
 {
     struct schedule_view schedule;
@@ -448,7 +457,8 @@ static void add_end_of_series(struct hora__text *out, const struct hora__explain
 
 /* ---- it runs ---- */
 
-/* Whether the worker's note is about this task, and not about one that the task runs while it waits. */
+/* Returns whether the worker's note is about this task, and not about one that the task runs while it waits
+ * for it. Compares the source locations, the only part of the note that identifies the task. */
 static bool is_noted(const struct hora__explained_future *explained, const struct hora__pool_view *pool_view)
 {
     const hora_task *task = &explained->future->task;
@@ -456,6 +466,7 @@ static bool is_noted(const struct hora__explained_future *explained, const struc
            pool_view->runner_now.line == task->line;
 }
 
+/* Adds what the task last reported with hora_progress, if it did. */
 static void add_progress(struct hora__text *out, const struct hora__explained_future *explained,
                          const struct hora__run_reading *now)
 {
@@ -475,7 +486,8 @@ static void add_progress(struct hora__text *out, const struct hora__explained_fu
     hora__text_add(out, " ago");
 }
 
-/* The thread that runs the task, and for how long, if that is known: `ran` < 0 if it is not. */
+/* Adds which thread runs the task, and for how long. `ran` < 0: the caller does not know for how long; the
+ * note of the worker may. */
 static void add_runner(struct hora__text *out, const struct hora__explained_future *explained,
                        const struct hora__pool_view *pool_view, hora_ns ran)
 {
@@ -499,6 +511,7 @@ static void add_runner(struct hora__text *out, const struct hora__explained_futu
         add_progress(out, explained, &pool_view->runner_now);
 }
 
+/* Explains a task that a thread runs. */
 static void add_running(struct hora__text *out, const struct hora__explained_future *explained)
 {
     struct hora__pool_view pool_view = {.workers = 0};
@@ -512,6 +525,8 @@ static void add_running(struct hora__text *out, const struct hora__explained_fut
 
 /* ---- it is done ---- */
 
+/* Explains a task that has expired. The future does not store which limit it was, so a task with both limits
+ * is described by both. */
 static void add_expired(struct hora__text *out, const struct hora__explained_future *explained)
 {
     const struct hora__extra *extra = hora__future_extra(explained->future);
@@ -524,6 +539,7 @@ static void add_expired(struct hora__text *out, const struct hora__explained_fut
         hora__text_add(out, may_start ? "did not start in time" : "did not finish in time");
 }
 
+/* Explains a future that has failed, by its code. */
 static void add_failed(struct hora__text *out, const struct hora__explained_future *explained)
 {
     switch (explained->failure) {
@@ -543,6 +559,7 @@ static void add_failed(struct hora__text *out, const struct hora__explained_futu
     }
 }
 
+/* Explains a future that is done. The body of a cancelled one may still be running. */
 static void add_done(struct hora__text *out, const struct hora__explained_future *explained)
 {
     assert(explained->state != HORA__FUTURE_NEW);
@@ -569,15 +586,17 @@ static void add_done(struct hora__text *out, const struct hora__explained_future
 
 /* ---- it waits in a queue in order of submission ---- */
 
+/* The search for a future in its queue. */
 struct search {
-    const hora_future *future;
+    const hora_future *future; /* the one to find */
     bool is_found;
-    int before;
-    hora_ns oldest; /* how long the first one has waited; HORA_NEVER: unknown */
-    hora_ns now;
+    int before;     /* number of tasks before it; if it is not found, of all tasks */
+    hora_ns oldest; /* how long the first task has waited; HORA_NEVER: unknown */
+    hora_ns now;    /* on the pool's clock */
 };
 
-/* Visits the queue up to the task, and counts the tasks before it. */
+/* Visitor of the queue, called with its lock held: counts the tasks before the future that is searched for.
+ * Stops at that one by returning false. */
 static bool seek(void *item, const hora_task *task, void *arg)
 {
     (void)task;
@@ -592,6 +611,7 @@ static bool seek(void *item, const hora_task *task, void *arg)
     return true;
 }
 
+/* Adds the position of the task in its queue, and how long the first task has waited, if that is known. */
 static void add_position(struct hora__text *out, const struct search *search)
 {
     assert(search->is_found && search->before >= 0);
@@ -610,7 +630,7 @@ static void add_position(struct hora__text *out, const struct search *search)
     }
 }
 
-/* For a queue with an order of its own. */
+/* The counterpart of add_position for a queue that is not in order of submission. */
 static void add_somewhere(struct hora__text *out, int size)
 {
     hora__text_add(out, "is one of ");
@@ -618,7 +638,9 @@ static void add_somewhere(struct hora__text *out, int size)
     hora__text_add(out, " in a queue with an order of its own");
 }
 
-/* A task that waits in the queue of a pool without admission. */
+/* Explains a task that waits in the queue of a pool without admission. If no task options tell how long the
+ * first task has waited, the measures may. Between the reading of the future and the visit to the queue, a
+ * worker may have taken the task. */
 static void add_queued(struct hora__text *out, const struct hora__explained_future *explained)
 {
     assert(explained->pool != NULL && explained->queue != NULL);
@@ -646,7 +668,7 @@ static void add_queued(struct hora__text *out, const struct hora__explained_futu
     hora__explain_not_taken(out, explained, &pool_view);
 }
 
-/* A task that is neither done nor running. */
+/* Explains a task that is neither done nor running. */
 static void add_waiting(struct hora__text *out, const struct hora__explained_future *explained)
 {
     assert(explained->runner == NULL);
@@ -664,6 +686,7 @@ static void add_waiting(struct hora__text *out, const struct hora__explained_fut
         add_queued(out, explained);
 }
 
+/* The name of the task may be freed together with the task, so it is read under the future's lock. */
 int hora_future_explain(hora_future *future, char *text, size_t size)
 {
     if (future == NULL || (text == NULL && size > 0))

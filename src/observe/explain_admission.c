@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_admission.c - why a task that waits for admission does not begin: see explain.c, and
- * hora/admission.h for the rules
+/* explain_admission.c - why a task that waits for admission does not begin
  *
- * Admission tells the reason, in one visit to the queue. The worker that runs the first task of a key is
- * found after that, by a reference to the task's future. */
+ * See explain.c for the other reasons and hora/admission.h for the rules. Admission gives the reason, in one
+ * visit to the queue. If the reason is a key, the worker that runs the first task of that key is found after
+ * the visit, through a reference to the task's future: its lock cannot be taken together with the queue's. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -11,18 +11,20 @@
 #include "base/ns.h"
 #include "observe/explain.h"
 
-/* The state while the lock of the queue was held. */
+/* The decision of admission about a task, read under the lock of the queue. */
 struct ruling {
-    bool waits;
-    enum hora__why why;
-    struct hora__why_facts facts;
-    const char *class_name; /* lives as long as the pool; NULL: it has no class */
-    int rate;
-    hora_ns per;
-    hora_ns now;
-    hora_future *first; /* the running task with its key: a reference; NULL: none runs */
+    bool waits;                   /* the task waits for admission; if not, the fields below are not set */
+    enum hora__why why;           /* the first reason that keeps it from starting */
+    struct hora__why_facts facts; /* the numbers behind the reason */
+    const char *class_name;       /* lives as long as the pool; NULL: it has no class */
+    int rate;                     /* of its class: at most this many starts */
+    hora_ns per;                  /* within this time */
+    hora_ns now;                  /* on the pool's clock */
+    hora_future *first;           /* the running task with its key: a reference; NULL: none runs */
 };
 
+/* Fills the ruling for a ticket that waits. The caller holds the lock of the queue. A waiting ticket always
+ * has a class; that of a task without one is the plain class of the admission. */
 static void ask_locked(struct ruling *ruling, const struct hora__admission *admission,
                        const struct hora__ticket *ticket)
 {
@@ -36,6 +38,7 @@ static void ask_locked(struct ruling *ruling, const struct hora__admission *admi
         ruling->first = hora_future_ref(ruling->facts.first->item);
 }
 
+/* Fills the ruling in one visit to the queue. The caller releases ruling->first. */
 static void ask(struct ruling *ruling, const struct hora__explained_future *explained)
 {
     assert(explained->pool->admission != NULL && explained->queue == explained->pool->queue);
@@ -50,7 +53,8 @@ static void ask(struct ruling *ruling, const struct hora__explained_future *expl
 
 /* ---- words ---- */
 
-/* The number of the worker that runs a future; 0: none of this pool. */
+/* Returns the number of the worker that runs a future; 0: no worker of this pool does. Looks for the runner
+ * of `future` in a second view of the same pool. */
 static int worker_of(const struct hora__explained_future *explained, hora_future *future)
 {
     struct hora__explained_future other = *explained;
@@ -63,6 +67,7 @@ static int worker_of(const struct hora__explained_future *explained, hora_future
     return pool_view.runner;
 }
 
+/* HORA__WHY_KEY: tasks with the same key are before it, and one of them may be running. */
 static void say_key(struct hora__text *out, const struct hora__explained_future *explained,
                     const struct ruling *ruling)
 {
@@ -86,6 +91,8 @@ static void say_class(struct hora__text *out, const struct ruling *ruling)
     hora__text_add(out, ruling->class_name);
 }
 
+/* HORA__WHY_LIMIT: its class runs as many tasks as it may. Names the longest running task only if all running
+ * tasks belong to that class; otherwise it may be one of another class. */
 static void say_limit(struct hora__text *out, const struct hora__explained_future *explained,
                       const struct ruling *ruling, const struct hora__pool_view *pool_view)
 {
@@ -93,10 +100,11 @@ static void say_limit(struct hora__text *out, const struct hora__explained_futur
     say_class(out, ruling);
     hora__text_add(out, " is at its limit of ");
     hora__text_add_int(out, facts->limit);
-    if (facts->running == facts->class_running) /* else the longest may be a task of another class */
+    if (facts->running == facts->class_running)
         hora__explain_longest(out, "; ", explained, pool_view);
 }
 
+/* HORA__WHY_RATE: its class has started as many tasks as its rate allows. */
 static void say_rate(struct hora__text *out, const struct ruling *ruling)
 {
     say_class(out, ruling);
@@ -108,6 +116,7 @@ static void say_rate(struct hora__text *out, const struct ruling *ruling)
     hora__text_add_duration(out, hora__ns_sub(ruling->facts.until, ruling->now));
 }
 
+/* HORA__WHY_RESERVED: the threads that are left are reserved for other classes. */
 static void say_reserved(struct hora__text *out, const struct ruling *ruling)
 {
     hora__text_add(out, "waits: ");
@@ -117,7 +126,7 @@ static void say_reserved(struct hora__text *out, const struct ruling *ruling)
                             : " are reserved for other classes, and all others are busy");
 }
 
-/* Tickets that are ahead of it, whatever they wait for themselves. */
+/* Adds how many tickets are ahead of it, whatever they wait for themselves. */
 static void say_before(struct hora__text *out, const struct ruling *ruling)
 {
     int before = ruling->facts.before;
@@ -131,6 +140,8 @@ static void say_before(struct hora__text *out, const struct ruling *ruling)
                                     : " with higher priority or longer wait are ahead of it");
 }
 
+/* Adds the clauses for a task that waits. If only its place in the order and busy workers delay it, the
+ * workers are described as well. */
 static void say_ruling(struct hora__text *out, const struct hora__explained_future *explained,
                        const struct ruling *ruling, const struct hora__pool_view *pool_view)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* growth.c - workers that come and go with the load
+/* growth.c - more workers when tasks wait and the existing workers are blocked
  *
- * How it works      A thread that queues a task makes the watchdog look at the pool, half a grow_after
- *                   later and again after each half, until it finds the queue empty. A pool in which no
- *                   task waits is left alone. Each look notes how many tasks have been accepted. If more
- *                   tasks are queued than were accepted since a look at least one grow_after ago, one of
- *                   them has waited since before that look, whatever the order of the queue. So nothing
- *                   needs to be noted per task. If then no worker is idle, and one of the workers has used
- *                   less than half of the time since the last look, growth starts another worker. Workers
- *                   leave by the rules of get_task.c.
+ * How it works      A thread that queues a task makes the watchdog check the pool, half a grow_after later
+ *                   and again after each half, until a check finds the queue empty. A pool in which no task
+ *                   waits is not checked. Each check notes how many tasks have been accepted. If more tasks
+ *                   are queued than were accepted since a check at least one grow_after ago, one of them
+ *                   has waited since before that check, whatever the order of the queue. So nothing needs
+ *                   to be noted per task. If then no worker is idle, and a worker has used the processor
+ *                   for less than half of the time since the last check, that worker is blocked, and growth
+ *                   starts another one. CPU-bound workers do not trigger growth. The pool shrinks by the
+ *                   rules of get_task.c.
  * Falling asleep    A submitter first queues the task and then reads `awake`. The watchdog first clears
- *                   `awake` and then reads the queue. So one of the two sees the other.
- * Invariants        I1 if a task is queued, a check is set, or a look is going on, or the submitter is
- *                   about to set a check; unless the watchdog could not be started.
- *                   I2 a look starts at most one worker.
- * Locks             None: `awake` is atomic, the watchdog owns the notes while it is awake, and the thread
- *                   that wakes it writes the first note before. */
+ *                   `awake` and then reads the queue. So at least one of the two sees the other.
+ * Invariants        I1 if a task is queued, the check is set, or is being made, or the submitter is about
+ *                   to set it; unless the watchdog could not be started.
+ *                   I2 a check starts at most one worker.
+ * Locks             None: `awake` is atomic. Only the watchdog uses the notes while `awake` is set, except
+ *                   that the thread that sets `awake` writes the first note before it sets the check. */
 #include "observe/observer.h"
 
 #include <assert.h>
@@ -28,25 +29,26 @@
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
-enum { NOTES = 4 };                   /* more than the looks within a grow_after */
-static const hora_ns SHORTEST_MS = 1; /* between two looks */
+enum { NOTES = 4 };                   /* more than the checks within a grow_after */
+static const hora_ns SHORTEST_MS = 1; /* shortest time between two checks */
 
 static const char GROWN[] = "a task has waited for longer than grow_after, and threads are blocked";
 static const char SHRUNK[] = "a thread was idle for keep_alive";
 
-/* How many tasks had been accepted at a time. */
+/* The number of tasks that had been accepted at a time. */
 struct note {
-    hora_ns at;
-    int64_t accepted;
+    hora_ns at;       /* on the pool's clock */
+    int64_t accepted; /* hora__pool_accepted() then */
 };
 
 struct hora__growth {
-    struct hora__watchdog_check check; /* first, so that both have the same address */
-    struct hora__pool_observer *pool_observer;
-    hora_ns every;            /* between two looks; immutable */
-    hora__atomic awake;       /* 1: the watchdog looks, or is about to be told to */
-    struct note notes[NOTES]; /* the latest first */
-    int note_count;
+    struct hora__watchdog_check check;         /* first, so that both have the same address */
+    struct hora__pool_observer *pool_observer; /* immutable */
+    hora_ns every;                             /* time between two checks; immutable */
+    /* 1: the watchdog checks the pool regularly, or a submitter is about to set the check. */
+    hora__atomic awake;
+    struct note notes[NOTES]; /* the latest first; see Locks above */
+    int note_count;           /* how many of them are valid */
 };
 
 static_assert(offsetof(struct hora__growth, check) == 0, "one address for both");
@@ -67,6 +69,7 @@ int hora__growth_check(const hora_pool_options *options, hora_error *reason)
 
 /* ---- has a task waited for too long? ---- */
 
+/* Adds a note in front of the others and drops the oldest. */
 static void note_now(struct hora__growth *growth, hora_ns now)
 {
     assert(growth->note_count >= 0 && growth->note_count <= NOTES);
@@ -77,14 +80,15 @@ static void note_now(struct hora__growth *growth, hora_ns now)
         growth->note_count++;
 }
 
-/* Whether a queued task has waited for at least grow_after. */
+/* Returns whether a queued task has waited for at least grow_after. `queued` was read before this call. The
+ * count of accepted tasks is read after it: if it includes tasks that came in between, the answer is rather
+ * no. */
 static bool waits_too_long(const struct hora__growth *growth, int queued, hora_ns now)
 {
     assert(queued > 0);
     const hora_pool *pool = growth->pool_observer->pool;
     hora_ns bound = growth->pool_observer->options.grow_after;
-    int64_t accepted =
-        hora__pool_accepted(pool); /* read after the queue: rather too many tasks have been accepted since */
+    int64_t accepted = hora__pool_accepted(pool);
     for (int i = 0; i < growth->note_count; i++)
         if (hora__ns_sub(now, growth->notes[i].at) >= bound)
             return queued > accepted - growth->notes[i].accepted || HORA__FAULT(GROWTH_IGNORES_WAITING_TIME);
@@ -93,18 +97,21 @@ static bool waits_too_long(const struct hora__growth *growth, int queued, hora_n
 
 /* ---- is a worker blocked? ---- */
 
+/* The state of a pool's workers. */
 struct view {
-    bool has_idle;
-    bool has_blocked;
+    bool has_idle;    /* a worker runs no task, or is about to begin */
+    bool has_blocked; /* a worker has used less than half of the time since the last check */
 };
 
-/* What a worker has done since the last look. */
+/* Adds a worker to the view. `passed` is the time since the last check. A worker that was not there at the
+ * last check does not count as blocked; one whose processor time is unknown does. The caller holds the
+ * pool's lock. */
 static void look_at(struct hora__worker *worker, hora_ns passed, struct view *view)
 {
     assert(passed >= 0);
     struct hora__worker_record *record = hora__worker_record_of(worker->worker_observer);
     if (worker->thread == NULL) {
-        view->has_idle = true; /* about to begin */
+        view->has_idle = true; /* its thread has been started, but has not begun yet */
         return;
     }
     hora_ns used = hora__os_thread_used(worker->os_thread);
@@ -115,7 +122,7 @@ static void look_at(struct hora__worker *worker, hora_ns passed, struct view *vi
     record->is_seen = true;
 }
 
-/* Whether a worker is idle, and whether one is blocked. */
+/* Returns whether a worker is idle, and whether one is blocked. Takes the pool's lock. */
 static struct view look_at_workers(const struct hora__growth *growth, hora_ns passed)
 {
     hora_pool *pool = growth->pool_observer->pool;
@@ -129,7 +136,7 @@ static struct view look_at_workers(const struct hora__growth *growth, hora_ns pa
 
 /* ---- looking ---- */
 
-/* Starts a worker, unless the pool has its maximum. */
+/* Starts a worker and reports that, unless the pool has max_threads. */
 static void grow(struct hora__growth *growth)
 {
     assert(growth->pool_observer->pool != NULL);
@@ -140,7 +147,9 @@ static void grow(struct hora__growth *growth)
     hora__events_resized(growth->pool_observer, before, before + 1, GROWN);
 }
 
-/* Stops looking. Returns false if a task was queued meanwhile, so that the look must go on. */
+/* Stops the checks, since the queue was empty. Returns false if a task has been queued in the meantime and
+ * the watchdog must continue. If a submitter has already set `awake` again, it also sets the check, and the
+ * watchdog may stop. */
 static bool fall_asleep(struct hora__growth *growth)
 {
     hora_pool *pool = growth->pool_observer->pool;
@@ -148,10 +157,11 @@ static bool fall_asleep(struct hora__growth *growth)
     hora__atomic_store(&growth->awake, 0);
     if (hora__pool_queue_is_empty(pool) || HORA__FAULT(GROWTH_SLEEPS_TOO_SOON))
         return true;
-    return !hora__atomic_cas(&growth->awake, 0, 1); /* else another thread has set it */
+    return !hora__atomic_cas(&growth->awake, 0, 1);
 }
 
-/* Runs in the watchdog's thread, with no lock held. */
+/* The action of the check: starts a worker if one is needed, and sets the check again. Runs in the watchdog's
+ * thread, with no lock held. */
 static void look(struct hora__watchdog_action *action)
 {
     struct hora__growth *growth = (struct hora__growth *)(void *)action->check;
@@ -169,6 +179,7 @@ static void look(struct hora__watchdog_action *action)
                              hora__ns_add(action->now, growth->every));
 }
 
+/* The check: leaves everything to the action, because that takes the pool's lock and may start a thread. */
 static hora_ns look_later(struct hora__watchdog_check *check, hora_ns now,
                           struct hora__watchdog_action *action)
 {
@@ -178,6 +189,8 @@ static hora_ns look_later(struct hora__watchdog_check *check, hora_ns now,
     return HORA_FOREVER; /* the action sets it again */
 }
 
+/* Called for each task that is queued. Reads `awake` before it tries to set it, so that submitters do not
+ * write to the same cache line while the watchdog is awake. Only the thread that sets it goes on. */
 void hora__growth_queued(struct hora__observer *observer)
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
@@ -202,6 +215,7 @@ void hora__growth_left(struct hora__observer *observer, int threads)
 
 /* ---- creation and end ---- */
 
+/* The watchdog's thread is started by the first task that is queued. */
 int hora__growth_new(struct hora__pool_observer *pool_observer, struct hora__growth **ret_growth)
 {
     assert(pool_observer->watchdog != NULL);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c - start_within and finish_within of hora_task_options
  *
- * How it works      A future with such a limit has two checks in the watchdog. They are made before the
- *                   future is queued, since that may fail, and set afterwards; so a future that was not
- *                   accepted never expires. A check that is set has a reference to the future. It is
- *                   cancelled by a listener when the future is done, and the first one also when a run
- *                   begins. When the time has come, the watchdog makes the future fail, takes it out of
- *                   the queue and books it, unless a worker has taken it; that worker then finds a future
- *                   that is done. A worker checks the time as well, since it may be faster than the
- *                   watchdog.
- * Scheduled tasks   The time counts from the planned time. That may change, and the wall clock may be set,
- *                   so the watchdog computes it again when the time has come. A series has no check for
- *                   its start: series.c drops a single late run.
- * Invariants        I1 a check is set only between accepted and done, except for a moment, and then has a
- *                   reference. */
+ * How it works      A future with such a limit has one or two checks in the watchdog, start_by and done_by.
+ *                   They are made before the future is queued, since that may fail, and set afterwards; so
+ *                   a future that was not accepted never expires. A check that is set holds a reference to
+ *                   the future. A listener cancels the checks when the future is done; start_by is also
+ *                   cancelled when a run begins. When the time of a check has come, the watchdog makes the
+ *                   future fail, removes it from the queue and books it. If a worker has taken it already,
+ *                   that worker finds that the future is done, and books it. A worker also checks the time
+ *                   before it starts a run, since it may be faster than the watchdog.
+ * Scheduled tasks   The limits count from the planned time. That may change, and the wall clock may be set,
+ *                   so the watchdog computes the time again when a start_by check is due. A series has no
+ *                   check for its start: series.c drops a single late run.
+ * Invariants        I1 a check that is set holds a reference to its future. It is set only between accepted
+ *                   and done, or for a moment longer, until the listener or act_on_start_by cancels it. */
 #include "observe/observer.h"
 
 #include <assert.h>
@@ -25,16 +25,19 @@
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
+/* The limits of one future; they belong to its extra and are freed with it. */
 struct hora__limits {
-    struct hora__watchdog_check start_by;
-    struct hora__watchdog_check done_by;
-    struct hora__listener listener;
-    struct hora__pool_observer *pool_observer; /* immutable, like the fields below */
-    hora_future *future;                       /* borrowed */
-    bool has_start_by;
-    bool has_done_by;
+    struct hora__watchdog_check start_by; /* due when the future must have started */
+    struct hora__watchdog_check done_by;  /* due when the future must be done */
+    struct hora__listener listener;       /* cancels the checks when the future is done */
+    /* Immutable, like the fields below. The extra keeps the observer alive. */
+    struct hora__pool_observer *pool_observer;
+    hora_future *future; /* the future that the limits belong to; borrowed, since it outlives them */
+    bool has_start_by;   /* start_by is in use, and room is reserved for it */
+    bool has_done_by;    /* the same for done_by */
 };
 
+/* The reasons that events report. */
 static const char not_begun[] = "it did not start within its start limit";
 static const char not_done[] = "it did not finish in time";
 
@@ -55,7 +58,8 @@ void hora__limits_expired(struct hora__observer *observer, hora_future *future, 
     hora__events_expired(hora__pool_observer_of(observer), future, count, not_begun);
 }
 
-/* The future has just failed. Takes it out of the queue if it is there. */
+/* Removes a future that has just failed from the queue, and books it. If it is not there, a worker has taken
+ * it and books it. */
 static void leave_queue(struct hora__pool_observer *pool_observer, hora_future *future)
 {
     assert(pool_observer->pool != NULL);
@@ -64,7 +68,8 @@ static void leave_queue(struct hora__pool_observer *pool_observer, hora_future *
         hora__pool_entry_ended(pool, future);
 }
 
-/* How long ago it was submitted or planned. */
+/* Returns how long ago the future was submitted or, if it is scheduled, planned to run; negative before the
+ * planned time. HORA_NEVER: it is planned for no time. */
 static hora_ns age_of(const struct hora__pool_observer *pool_observer, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -73,7 +78,8 @@ static hora_ns age_of(const struct hora__pool_observer *pool_observer, hora_futu
     return hora__ns_sub(hora_clock_now(pool_observer->pool->object.clock), hora__future_extra(future)->came);
 }
 
-/* How long until a limit counted from then; HORA_FOREVER: it never comes. */
+/* Returns how long it is until a limit that counts from submission or planned time expires; <= 0: it has
+ * expired, HORA_FOREVER: it never does. */
 static hora_ns left_of(const struct hora__pool_observer *pool_observer, hora_future *future, hora_ns limit)
 {
     assert(limit > 0);
@@ -81,6 +87,8 @@ static hora_ns left_of(const struct hora__pool_observer *pool_observer, hora_fut
     return age == HORA_NEVER ? HORA_FOREVER : hora__ns_sub(limit, age);
 }
 
+/* Cancels a check, if it is set, and releases its reference. Reads `future` before, because the limits are
+ * freed with the future. */
 static void release(struct hora__limits *limits, struct hora__watchdog_check *check)
 {
     hora_future *future = limits->future;
@@ -88,7 +96,7 @@ static void release(struct hora__limits *limits, struct hora__watchdog_check *ch
         (void)hora_future_unref(future); /* I1; the limits may be gone after this */
 }
 
-/* Takes over the reference to the future. */
+/* Sets a check. Takes over a reference to the future, which the check holds from then on. */
 static void set(struct hora__limits *limits, struct hora__watchdog_check *check, hora_ns at)
 {
     hora_future *future = limits->future;
@@ -96,7 +104,10 @@ static void set(struct hora__limits *limits, struct hora__watchdog_check *check,
         (void)hora_future_unref(future); /* the watchdog is closed */
 }
 
-/* The time to start is over: the future fails, unless its time was changed. */
+/* The action of start_by: makes the future fail, unless its planned time was changed so that it may still
+ * start. In that case it sets the check again. The future may have become done since the check was removed,
+ * and its listener found nothing to cancel; so it checks that after setting. The reference of the action
+ * keeps the future alive until the end. */
 static void act_on_start_by(struct hora__watchdog_action *action)
 {
     assert(action->future != NULL && action->check != NULL);
@@ -107,7 +118,7 @@ static void act_on_start_by(struct hora__watchdog_action *action)
         (void)hora_future_ref(future);
         set(extra->limits, action->check, hora__ns_add(action->now, left));
         if (hora_future_is_done(future))
-            release(extra->limits, action->check); /* its listener may have run before */
+            release(extra->limits, action->check);
     } else if (left <= 0 && hora__future_abort(future, HORA_EEXPIRED)) {
         leave_queue(action->pool_observer, future);
         hora__events_expired(action->pool_observer, future, 1, not_begun);
@@ -115,7 +126,8 @@ static void act_on_start_by(struct hora__watchdog_action *action)
     (void)hora_future_unref(future);
 }
 
-/* The time to finish is over: the future fails, and a run of it is interrupted. */
+/* The action of done_by: makes the future fail, and interrupts its run if there is one. Does nothing if the
+ * future is done. */
 static void act_on_done_by(struct hora__watchdog_action *action)
 {
     assert(action->future != NULL);
@@ -136,6 +148,8 @@ static void act_on_done_by(struct hora__watchdog_action *action)
     (void)hora_future_unref(future);
 }
 
+/* Hand the check and its reference to the action. Everything else needs locks that cannot be taken under the
+ * watchdog's. The checks are not set again here. */
 static hora_ns look_at_start_by(struct hora__watchdog_check *check, hora_ns now,
                                 struct hora__watchdog_action *action)
 {
@@ -156,6 +170,7 @@ static hora_ns look_at_done_by(struct hora__watchdog_check *check, hora_ns now,
     return HORA_FOREVER;
 }
 
+/* The watchdog was closed: release the reference of the check. This may free the future and the limits. */
 static void start_by_dropped(struct hora__watchdog_check *check)
 {
     (void)hora_future_unref(of_start_by(check)->future);
@@ -168,7 +183,8 @@ static void done_by_dropped(struct hora__watchdog_check *check)
 
 /* ---- creation and end of the limits ---- */
 
-/* The caller has a reference that outlives this. */
+/* The listener of the future: cancels both checks. The caller holds a reference to the future, so the limits
+ * exist until it returns. */
 static void future_done(hora_future *future, void *context)
 {
     (void)future;
@@ -177,25 +193,29 @@ static void future_done(hora_future *future, void *context)
     release(limits, &limits->done_by);
 }
 
-/* Whether the future is a series, which comes back after each run. */
+/* Returns whether the future is a series, which is queued again after each run. */
 static bool comes_back(hora_future *future)
 {
     const struct hora__scheduled *scheduled = hora__scheduled_of(future);
     return scheduled != NULL && scheduled->entry.comes_back;
 }
 
+/* Returns the number of checks in use, for which room is reserved. */
 static int slots_of(const struct hora__limits *limits)
 {
     assert(limits->has_start_by || limits->has_done_by);
     return (limits->has_start_by ? 1 : 0) + (limits->has_done_by ? 1 : 0);
 }
 
+/* Returns whether the task has any time limit, including those of overruns.c. */
 static bool needs_watchdog(const hora_task_options *terms)
 {
     return terms->start_within > 0 || terms->finish_within > 0 || terms->run_limit > 0 ||
            terms->stuck_after > 0;
 }
 
+/* Starts the watchdog's thread, allocates the limits and reserves room for the checks: everything that can
+ * fail. After that, hora__extra_accepted cannot. */
 int hora__extra_prepare(hora_future *future)
 {
     struct hora__extra *extra = hora__future_extra(future);
@@ -235,6 +255,8 @@ void hora__limits_free(struct hora__limits *limits)
     hora__free(limits);
 }
 
+/* Sets the checks before it registers the listener. If the future is done by then, the listener is called at
+ * once and cancels them; otherwise they would stay set (I1). */
 void hora__extra_accepted(hora_future *future)
 {
     const struct hora__extra *extra = hora__future_extra(future);
@@ -250,7 +272,7 @@ void hora__extra_accepted(hora_future *future)
         set(limits, &limits->done_by,
             hora__ns_add(
                 now, left_of(limits->pool_observer, hora_future_ref(future), extra->terms.finish_within)));
-    hora__future_listen(future, &limits->listener); /* calls it at once if the future is done already */
+    hora__future_listen(future, &limits->listener);
 }
 
 /* ---- in a worker ---- */
@@ -263,7 +285,7 @@ bool hora__limits_refuse(struct hora__worker_record *record, hora_future *future
     if (limits == NULL || !limits->has_start_by || HORA__FAULT(LIMIT_BEGINS_LATE))
         return false;
     if (limits->pool_observer != record->pool_observer)
-        return false; /* it was handed back, and another pool runs it */
+        return false; /* its pool has handed it back, and another pool runs it */
     bool is_late = left_of(record->pool_observer, future, extra->terms.start_within) <= 0;
     if (is_late)
         hora__events_expired(record->pool_observer, future, 1, not_begun);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.c - the measurements of pools as text for Prometheus and compatible collectors
  *
- * How it works      All samples of a family must be adjacent, so for each family it goes through all pools
- *                   and their names. Tasks without a name are written under the name "", so the names of a
- *                   pool add up to the pool. Nothing is stopped meanwhile, and no lock is held while the
- *                   user's function runs. So numbers of different families may belong to different
- *                   moments. */
+ * How it works      The formats require that all samples of a family are adjacent, so for each family the
+ *                   code goes through all pools and their names. Tasks without a name are written under
+ *                   the name "", so the numbers of all names of a pool add up to those of the pool. Workers
+ *                   are not stopped, and no lock is held while the user's function runs. So numbers of
+ *                   different families may belong to different moments. */
 #include <assert.h>
 #include <hora/admission.h>
 #include <hora/metrics.h>
@@ -16,22 +16,23 @@
 #include "observe/measures.h"
 #include "sys/alloc.h"
 
-/* A pool, and the names that it had when the writing began. */
+/* A pool, and what was read of it before the first sample is written. */
 struct source {
-    hora_pool *pool;
+    hora_pool *pool;                           /* the caller's */
     char name[sizeof((hora_pool *)0)->name];   /* name of the pool, without the suffix for its threads */
-    struct hora__pool_observer *pool_observer; /* NULL: the pool does not measure */
-    hora_pool_stats stats;
-    hora_ns oldest;
+    struct hora__pool_observer *pool_observer; /* NULL: the pool has no metrics */
+    hora_pool_stats stats;                     /* numbers that were read together */
+    hora_ns oldest;                            /* see hora__measures_waiting */
     hora_ns latest;
-    const struct hora__name **names;
+    const struct hora__name **names; /* sorted; allocated; NULL: the pool has no metrics */
     int name_count;
 };
 
+/* The state of one call of hora_metrics_write. */
 struct writing {
     struct hora__metrics out;
-    struct source *sources;
-    int count;
+    struct source *sources; /* allocated */
+    int count;              /* number of sources that have been opened */
 };
 
 /* ---- families ---- */
@@ -78,11 +79,13 @@ static const struct hora__metric_family class_families[CLASS_FAMILIES] = {
 
 /* ---- samples ---- */
 
+/* An outcome of tasks, and how many had it. */
 struct outcome {
-    const char *text;
+    const char *text; /* value of the label */
     int64_t count;
 };
 
+/* Writes one sample per outcome, with the outcome as a label. */
 static void write_outcomes(struct writing *writing, const struct source *source, const char *name,
                            const struct outcome *outcomes, int count)
 {
@@ -94,6 +97,7 @@ static void write_outcomes(struct writing *writing, const struct source *source,
     }
 }
 
+/* Returns the counts of a name; NULL: of the whole pool. */
 static hora_counts count_of(const struct source *source, const struct hora__name *name)
 {
     assert(source->pool_observer != NULL);
@@ -102,7 +106,8 @@ static hora_counts count_of(const struct source *source, const struct hora__name
     return counts;
 }
 
-/* Calls `each` for each name of each pool that measures, and for tasks without a name. */
+/* Calls `each` for each name of each pool that has metrics, and for tasks without a name. The families
+ * write_tasks, write_missed, write_started and write_histogram are written in this way. */
 static void each_name(struct writing *writing,
                       void (*each)(struct writing *writing, const struct source *source,
                                    const struct hora__name *name, const char *text))
@@ -145,7 +150,7 @@ static void write_started(struct writing *writing, const struct source *source, 
     hora__metrics_int(&writing->out, labels, 2, count_of(source, name).started);
 }
 
-/* For pools that do not measure. */
+/* Writes the outcomes of pools without metrics, from their statistics. These have no names. */
 static void write_unmeasured_tasks(struct writing *writing)
 {
     for (int i = 0; i < writing->count; i++) {
@@ -161,6 +166,8 @@ static void write_unmeasured_tasks(struct writing *writing)
     }
 }
 
+/* Writes the histogram of a name. The family that is being written, an element of `times`, gives the metric.
+ * */
 static void write_histogram(struct writing *writing, const struct source *source,
                             const struct hora__name *name, const char *text)
 {
@@ -193,6 +200,7 @@ static int64_t gauge_of(const hora_pool_stats *stats, enum gauge gauge)
     }
 }
 
+/* Writes the gauges that all pools have. */
 static void write_gauges(struct writing *writing)
 {
     for (int gauge = 0; gauge < GAUGES; gauge++) {
@@ -205,6 +213,7 @@ static void write_gauges(struct writing *writing)
     }
 }
 
+/* Writes `oldest` or `latest` for the pools that have metrics. */
 static void write_waiting(struct writing *writing, const struct hora__metric_family *family)
 {
     hora__metrics_family(&writing->out, family);
@@ -217,6 +226,8 @@ static void write_waiting(struct writing *writing, const struct hora__metric_fam
     }
 }
 
+/* Writes the counters that all pools have. Submissions are read now, after the outcomes were written, so
+ * they are not fewer than these. */
 static void write_pool_counters(struct writing *writing)
 {
     hora__metrics_family(&writing->out, &submitted);
@@ -249,7 +260,8 @@ static int64_t class_number(const hora_class_info *info, enum of_class family)
     }
 }
 
-/* Classes live as long as the pool, and the list only grows at its front. */
+/* Returns the newest class of a pool; NULL: it has none. Classes live as long as the pool and the list grows
+ * only at its front, so the caller may follow it without the lock. */
 static hora_class *first_class(hora_pool *pool)
 {
     const struct hora__pool_observer *pool_observer = hora__pool_get_observer(pool);
@@ -261,6 +273,7 @@ static hora_class *first_class(hora_pool *pool)
     return first;
 }
 
+/* Returns whether any of the pools has classes. If not, the families of classes are left out. */
 static bool has_classes(const struct writing *writing)
 {
     for (int i = 0; i < writing->count; i++)
@@ -269,6 +282,7 @@ static bool has_classes(const struct writing *writing)
     return false;
 }
 
+/* Writes one family for all classes of all pools. */
 static void write_classes(struct writing *writing, enum of_class family)
 {
     hora__metrics_family(&writing->out, &class_families[family]);
@@ -306,7 +320,8 @@ static void write_all(struct writing *writing)
 
 /* ---- the public call ---- */
 
-/* Reads the numbers of a pool that belong together, and its names. */
+/* Reads the numbers of a pool that belong together, and its names. Returns 0 or an error. A pool with names
+ * needs memory for them, which hora_metrics_write frees. */
 static int open_source(hora_pool *pool, struct source *source)
 {
     source->stats.struct_size = sizeof source->stats;
@@ -329,6 +344,7 @@ static int open_source(hora_pool *pool, struct source *source)
     return 0;
 }
 
+/* Opens all pools before it writes, so that an error of a pool leaves no incomplete text behind. */
 int hora_metrics_write(hora_pool *const *pools, int count, hora_metrics_format format, hora_write_fn write,
                        void *context)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* overruns.c - runs that take too long: interrupting them, and reporting that they are stuck
  *
- * Own limits        A run with limits of its own has a check in the watchdog while it lasts; the room was
- *                   reserved when the worker was made. The watchdog interrupts the run under its lock and
- *                   only while the run is registered, and the worker ends the run under the same lock. So
- *                   the interrupt hits this run or nothing.
- * The pool's rule   costs a run one read of a flag. One check makes the rounds: it reads what each worker
- *                   has noted, and comes back when the worker that has been quiet for longest may be
- *                   stuck. When it finds no worker at work it sets `rests`, comes once more after
- *                   stuck_after, and then rests until a worker that begins a task finds it resting. So an
- *                   idle pool does not wake up. The last round is needed because a worker notes its run
- *                   without a fence before it reads `rests`; by then the note is visible.
- * Locks             The rounds hold the pool's lock; reports are made after it is released. */
+ * Own limits        A run whose task options have limits has a check in the watchdog while it lasts; the
+ *                   room was reserved when the worker was made. The watchdog interrupts the run under its
+ *                   lock and only while the check is set, and the worker cancels the check under the same
+ *                   lock when the run ends. So the interrupt reaches this run or none.
+ * The pool's rule   costs a run one read of a flag. One check serves all workers: in each round the
+ *                   watchdog reads what every worker has noted, and it sets the next round for the time at
+ *                   which the first of them may be stuck. If no worker runs a task, it sets `rests`, makes
+ *                   one more round after stuck_after, and then none until a worker that begins a task finds
+ *                   `rests` set. So an idle pool causes no wake-ups. The additional round is needed because
+ *                   a worker notes its run without a fence before it reads `rests`; by the time of that
+ *                   round the note is visible.
+ * Locks             A round holds the pool's lock; reports are made after it is released. */
 #include "observe/observer.h"
 
 #include <assert.h>
@@ -25,16 +26,20 @@
 
 /* ---- reporting ---- */
 
+/* Returns when the run began or last reported progress, on the pool's clock. HORA_NEVER is less than any
+ * time. */
 static hora_ns last_sign(const struct hora__run_reading *reading)
 {
     return hora__ns_max(reading->began, reading->progress);
 }
 
+/* Copies name and location of the task into the action: the run may end before the action is carried out. */
 static void note_task(struct hora__watchdog_action *action, const struct hora__run_reading *reading)
 {
     action->task = (hora_task){.name = reading->name, .file = reading->file, .line = reading->line};
 }
 
+/* Fills the event of a stuck run. */
 static void note_stuck(struct hora__watchdog_action *action, const struct hora__run_reading *reading,
                        int worker, hora_ns began)
 {
@@ -45,7 +50,8 @@ static void note_stuck(struct hora__watchdog_action *action, const struct hora__
                                  .quiet = hora__ns_sub(action->now, last_sign(reading))};
 }
 
-/* Reports a stuck run, and replaces its worker first if the task asks for that. */
+/* The action for a stuck run: replaces its worker if the task asks for that, and reports the run. Releases
+ * the action's reference to the future. */
 static void tell_stuck(struct hora__watchdog_action *action)
 {
     assert(action->pool_observer->pool != NULL);
@@ -58,6 +64,7 @@ static void tell_stuck(struct hora__watchdog_action *action)
     (void)hora_future_unref(action->future);
 }
 
+/* The action for a run that was interrupted: counts it. No listener function exists for this event. */
 static void tell_overrun(struct hora__watchdog_action *action)
 {
     hora__measures_count_event(action->pool_observer, action->task.name, HORA__COUNT_OVERRUN, 1);
@@ -65,13 +72,15 @@ static void tell_overrun(struct hora__watchdog_action *action)
 
 /* ---- limits of a run ---- */
 
+/* Returns stuck_after of the task, or else of the pool; 0: none. */
 static hora_ns stuck_after_of(const struct hora__watched_run *run)
 {
     hora_ns own = run->terms->stuck_after;
     return own > 0 ? own : run->record->pool_observer->options.stuck_after;
 }
 
-/* When to look next in order to report the run as stuck; HORA_FOREVER: never. */
+/* Returns the time at which the run counts as stuck, or is reported again; HORA_FOREVER: never. A task with
+ * both limits is first interrupted, so its stuck_after counts from the end of run_limit. */
 static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__run_reading *reading)
 {
     assert(run->terms != NULL);
@@ -83,7 +92,9 @@ static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__
     return hora__ns_add(hora__ns_max(from, run->told), stuck_after);
 }
 
-/* Interrupts a run whose run_limit is over, or reports it as stuck. */
+/* The check of a run with limits: interrupts a run that exceeds its run_limit, or reports it as stuck.
+ * Called with the watchdog's lock held. Since the check was set, the run has not ended, so the worker's note
+ * is about this run or one inside it. Returns the time of the next check. */
 static hora_ns look_at_run(struct hora__watchdog_check *check, hora_ns now,
                            struct hora__watchdog_action *action)
 {
@@ -110,6 +121,7 @@ static hora_ns look_at_run(struct hora__watchdog_check *check, hora_ns now,
     return stuck_at(run, &reading);
 }
 
+/* Reserves one check per frame, so that registering a run cannot fail. */
 int hora__overruns_prepare(struct hora__worker_record *record)
 {
     for (int i = 0; i < HORA__FRAMES; i++) {
@@ -124,14 +136,15 @@ void hora__overruns_release(struct hora__worker_record *record)
     hora__watchdog_unreserve(record->pool_observer->watchdog, HORA__FRAMES);
 }
 
-/* Numbers the runs that have a limit. */
+/* Returns the number of a new run with limits, > 0: 0 means none. */
 static int next_number(struct hora__worker_record *record)
 {
     record->numbers = record->numbers == INT32_MAX ? 1 : record->numbers + 1;
     return record->numbers;
 }
 
-/* Tells in which run the worker may be replaced: of the runs that it is in, the innermost with limits. */
+/* Makes `run`, the innermost run with limits, the one in which the worker may be replaced; NULL: the worker
+ * is in none. */
 static void note_innermost(struct hora__worker_record *record, const struct hora__watched_run *run)
 {
     hora__counter_set(&record->has_own_limit, run != NULL ? 1 : 0);
@@ -139,12 +152,14 @@ static void note_innermost(struct hora__worker_record *record, const struct hora
                                     run != NULL && run->terms->replace_stuck ? run->number : 0);
 }
 
+/* Returns whether the task options ask for the watchdog during a run. */
 static bool has_own_limit(const hora_task_options *terms)
 {
     return terms->run_limit > 0 || terms->stuck_after > 0 || terms->replace_stuck;
 }
 
-/* Sets the check of a run with its own limits. */
+/* Fills the watched run of the innermost frame and sets its check. The watchdog does not use the struct
+ * before the check is set, so this needs no lock. */
 static void register_run(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
                          hora_ns now)
 {
@@ -180,6 +195,8 @@ void hora__overruns_begins(struct hora__worker_record *record, struct hora__fram
         register_run(record, frame, future, now);
 }
 
+/* Cancels the check first. After that the watchdog no longer uses the run, so is_interrupted is final. Then
+ * the next outer run with limits, if any, is the one in which the worker may be replaced. */
 void hora__overruns_ended(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future)
 {
     struct hora__watched_run *run = frame->run;
@@ -198,21 +215,26 @@ void hora__overruns_ended(struct hora__worker_record *record, struct hora__frame
 
 /* ---- the pool's rule ---- */
 
+/* The maximum number of reports per round; the next round reports the others. */
 enum { TOLD_AT_ONCE = 16 };
 
 struct hora__stuck_rounds {
     struct hora__pool_observer *pool_observer; /* immutable */
-    struct hora__watchdog_check check;
-    hora__atomic rests; /* it found no worker at work, and comes back only when a worker rouses it */
+    struct hora__watchdog_check check;         /* due at the next round */
+    /* 1: the last round found no worker that runs a task. A worker that begins a task then sets the check. */
+    hora__atomic rests;
 };
 
+/* The results of one round. */
 struct round {
-    hora_ns next;
-    int found;
-    struct hora__watchdog_action actions[TOLD_AT_ONCE];
+    hora_ns next; /* when the next worker may be stuck; HORA_FOREVER: no worker runs a task */
+    int found;    /* number of actions */
+    struct hora__watchdog_action actions[TOLD_AT_ONCE]; /* the reports to make */
 };
 
-/* Notes a worker that is stuck by the pool's rule, and when to look at it next. */
+/* Checks one worker: adds a report if it is stuck by the pool's rule, and lowers round->next to the time at
+ * which it may be stuck, or is reported again. A run with its own limits is left to look_at_run. The caller
+ * holds the pool's lock. */
 static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worker_record *record, hora_ns now,
                            struct round *round)
 {
@@ -239,7 +261,7 @@ static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worke
         round->next = at;
 }
 
-/* Looks at all workers. */
+/* Checks all workers under the pool's lock. */
 static void make_round(struct hora__stuck_rounds *rounds, hora_ns now, struct round *round)
 {
     hora_pool *pool = rounds->pool_observer->pool;
@@ -251,7 +273,7 @@ static void make_round(struct hora__stuck_rounds *rounds, hora_ns now, struct ro
     hora__mutex_unlock(&pool->object.lock);
 }
 
-/* When to come next, after this round. */
+/* Returns the time of the next round; HORA_FOREVER: none until a worker begins a task. */
 static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const struct round *round)
 {
     assert(rounds->pool_observer->options.stuck_after > 0);
@@ -264,7 +286,8 @@ static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const 
     return rested ? HORA_FOREVER : hora__ns_add(now, rounds->pool_observer->options.stuck_after);
 }
 
-/* Makes a round without the watchdog's lock, sets the next one and reports. */
+/* The action of the rounds: makes a round, sets the next one and reports. It takes the pool's lock, which
+ * cannot be taken under the watchdog's. */
 static void act_on_round(struct hora__watchdog_action *action)
 {
     struct hora__stuck_rounds *rounds = HORA__LIST_ENTRY(action->check, struct hora__stuck_rounds, check);
@@ -277,6 +300,7 @@ static void act_on_round(struct hora__watchdog_action *action)
         tell_stuck(&round.actions[i]);
 }
 
+/* The check of the rounds: leaves everything to the action, which sets the check again. */
 static hora_ns look_around(struct hora__watchdog_check *check, hora_ns now,
                            struct hora__watchdog_action *action)
 {
@@ -286,7 +310,8 @@ static hora_ns look_around(struct hora__watchdog_check *check, hora_ns now,
     return HORA_FOREVER;
 }
 
-/* Called by a worker that has begun a task and noted it. */
+/* Sets the next round if the rounds rest. Called by a worker that has begun a task and noted it. Of several
+ * workers, the one whose compare-and-swap succeeds sets the check. */
 static void wake_rounds(struct hora__pool_observer *pool_observer, hora_ns now)
 {
     assert(pool_observer->pool != NULL);
@@ -298,6 +323,8 @@ static void wake_rounds(struct hora__pool_observer *pool_observer, hora_ns now)
                                  hora__ns_add(now, pool_observer->options.stuck_after));
 }
 
+/* Starts the watchdog's thread now, because a worker that begins a task could not handle an error. The rounds
+ * rest until the first task begins. */
 int hora__stuck_rounds_new(struct hora__pool_observer *pool_observer, struct hora__stuck_rounds **ret_rounds)
 {
     *ret_rounds = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terms.c - submit tasks with options of their own, after checking these; and keys of texts */
+/* terms.c - submitting tasks with task options, checking these options, and making keys from texts
+ *
+ * Inside the library the options of a task are called its terms, to distinguish them from those of the
+ * pool. */
 #include <stddef.h>
 
 #include "base/options.h"
@@ -9,11 +12,14 @@
 
 /* ---- checking ---- */
 
+/* The functions check_... return 0, or HORA_EINVAL with the reason. */
+
 static int check_span(hora_ns span, const char *field, hora_error *reason)
 {
     return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
+/* Checks that no time limit is negative. */
 static int check_times(const hora_task_options *own, hora_error *reason)
 {
     int error = check_span(own->start_within, "start_within", reason);
@@ -24,6 +30,7 @@ static int check_times(const hora_task_options *own, hora_error *reason)
     return error < 0 ? error : check_span(own->finish_within, "finish_within", reason);
 }
 
+/* Checks the options of a task for a pool that has an observer. */
 static int check_options(const struct hora__pool_observer *pool_observer, const hora_task_options *own,
                          hora_error *reason)
 {
@@ -40,12 +47,14 @@ static int check_options(const struct hora__pool_observer *pool_observer, const 
     return check_times(own, reason);
 }
 
-/* Whether the options have an effect only in a pool with admission. */
+/* Returns whether one of the options has an effect only in a pool with admission. */
 static bool wants_admission(const hora_task_options *own)
 {
     return own->task_class != NULL || own->key != 0 || own->priority != HORA_PRIORITY_NORMAL;
 }
 
+/* Refuses options that would have no effect in this pool, rather than ignoring them: the caller relies on
+ * them. */
 int hora_task_options_check(hora_pool *pool, const hora_task_options *options, hora_error *reason)
 {
     hora_task_options own;
@@ -71,8 +80,8 @@ int hora_task_options_check(hora_pool *pool, const hora_task_options *options, h
 
 /* ---- keys ---- */
 
-/* FNV-1a, and a mixer, so that similar texts have keys that differ in many bits. Never 0, which means no
- * key. */
+/* FNV-1a, followed by the mixer of SplitMix64, so that similar texts have keys that differ in many bits. The
+ * result for a text is never 0, which means no key. */
 uint64_t hora_key_of(const char *text)
 {
     if (text == NULL)
@@ -88,6 +97,9 @@ uint64_t hora_key_of(const char *text)
 
 /* ---- submitting ---- */
 
+/* Submits a task to a plain pool. The limits of the task are prepared before it is queued, because that may
+ * fail, and set afterwards, when it has been accepted; see limits.c. On error the task is the caller's
+ * again. */
 static int submit(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
                   hora_future **ret_future)
 {
@@ -110,6 +122,7 @@ static int submit(hora_pool *pool, const hora_task *task, const hora_task_option
     return 0;
 }
 
+/* A scheduler runs the task once, without a delay. */
 int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_task_options *options,
                           hora_future **ret_future, hora_error *reason)
 {

@@ -2,13 +2,13 @@
 /* watchdog.c - the watchdog thread
  *
  * How it works      Checks are in a heap, by time. The thread sleeps until the first one is due. Then it
- *                   takes the check out and calls `look` under the lock, so that a thread that cancels a
- *                   check under the same lock knows whether the watchdog has looked. Work that needs the
+ *                   removes the check and calls `look` under the lock, so that a thread that cancels a
+ *                   check under the same lock knows whether `look` has been called. Work that needs the
  *                   lock to be free is an action, which the thread runs afterwards.
  * Memory            A check can be set only if a slot of the heap was reserved before, so setting cannot
  *                   fail.
- * End               hora_pool_free closes the watchdog when the last worker is gone and before the pool
- *                   is, so actions may use the pool.
+ * End               hora_pool_free closes the watchdog after the last worker has ended and before it frees
+ *                   the pool, so actions may use the pool.
  * Invariants        I1 reserved slots + set checks <= capacity; the heap asserts it.
  *                   I2 while the lock is free, the thread does not sleep beyond the first check.
  *                   I3 after close no check is set.
@@ -41,6 +41,7 @@ static void unlock(struct hora__watchdog *watchdog)
 
 /* ---- creation and end ---- */
 
+/* Frees the array of the heap, which holds no checks any more, and the watchdog. */
 static void destroy(struct hora__object *object)
 {
     struct hora__watchdog *watchdog = HORA__LIST_ENTRY(object, struct hora__watchdog, object);
@@ -66,6 +67,7 @@ int hora__watchdog_new(struct hora__pool_observer *pool_observer, struct hora__w
     return 0;
 }
 
+/* Releases the owner's reference. It is the last one, because close has joined the thread. */
 void hora__watchdog_free(struct hora__watchdog *watchdog)
 {
     if (watchdog != NULL)
@@ -90,6 +92,7 @@ void hora__watchdog_check_init(struct hora__watchdog_check *check,
     check->dropped = dropped;
 }
 
+/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. */
 int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks)
 {
     assert(checks > 0);
@@ -115,7 +118,7 @@ void hora__watchdog_unreserve(struct hora__watchdog *watchdog, int checks)
     unlock(watchdog);
 }
 
-/* Takes a check out of the heap, and keeps its slot reserved. */
+/* Removes a check that is set from the heap, and keeps its slot reserved, so that it can be set again. */
 static void pull_locked(struct hora__watchdog *watchdog, struct hora__watchdog_check *check)
 {
     assert(hora__mutex_held(&watchdog->object.lock));
@@ -123,6 +126,7 @@ static void pull_locked(struct hora__watchdog *watchdog, struct hora__watchdog_c
     hora__timer_heap_reserve(&watchdog->checks, 1);
 }
 
+/* Removes a check if it is set. Returns whether it was. The caller holds the lock. */
 static bool unset_locked(struct hora__watchdog *watchdog, struct hora__watchdog_check *check)
 {
     assert(hora__mutex_held(&watchdog->object.lock));
@@ -132,7 +136,8 @@ static bool unset_locked(struct hora__watchdog *watchdog, struct hora__watchdog_
     return true;
 }
 
-/* Sets a check with the lock held, and notes the threads to wake. */
+/* Sets a check, or moves it if `at` is earlier than its time. Adds the watchdog's thread to *wakes if it
+ * would sleep beyond `at` (I2). Returns false if the watchdog is closed. The caller holds the lock. */
 static bool set_locked(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns at,
                        struct hora__wakes *wakes)
 {
@@ -173,6 +178,8 @@ bool hora__watchdog_unset(struct hora__watchdog *watchdog, struct hora__watchdog
 
 /* ---- the thread ---- */
 
+/* Returns the first check and stores its time; NULL and HORA_FOREVER if none is set. The caller holds the
+ * lock. */
 static struct hora__watchdog_check *first_locked(const struct hora__watchdog *watchdog, hora_ns *ret_due)
 {
     assert(hora__mutex_held(&watchdog->object.lock));
@@ -182,12 +189,13 @@ static struct hora__watchdog_check *first_locked(const struct hora__watchdog *wa
     return first; /* the timer is the first field of its check */
 }
 
-/* Looks at a check whose time has come. */
+/* Calls `look` of a check whose time has come, and sets it again if `look` returns a time. The caller, which
+ * is the watchdog's thread, holds the lock. */
 static void look_locked(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns now,
                         struct hora__watchdog_action *action)
 {
     assert(hora__mutex_held(&watchdog->object.lock));
-    struct hora__wakes wakes; /* stays empty: the thread is awake */
+    struct hora__wakes wakes; /* stays empty, because the only thread to wake is this one */
     hora__wakes_init(&wakes);
     pull_locked(watchdog, check);
     hora_ns next = check->look(check, now, action);
@@ -196,20 +204,21 @@ static void look_locked(struct hora__watchdog *watchdog, struct hora__watchdog_c
     assert(wakes.count == 0);
 }
 
-/* Called with the lock; returns without it. */
+/* Sleeps until `until`, an earlier check is set, or the watchdog is closed. The caller holds the lock; the
+ * call releases it. It does not matter why the sleep ended, because the loop checks everything again. */
 static void sleep_locked(struct hora__watchdog *watchdog, hora_ns until)
 {
     assert(hora__mutex_held(&watchdog->object.lock));
     watchdog->sleeps_until = until;
     int woken =
         hora__object_wait_locked(&watchdog->object, &watchdog->sleepers, hora__thread_existing(), until);
-    (void)woken; /* in any case: look again */
+    (void)woken;
     lock(watchdog);
     watchdog->sleeps_until = HORA_NEVER;
     unlock(watchdog);
 }
 
-/* The loop of the thread. */
+/* The loop of the thread: runs the checks that are due, one at a time, until the watchdog is closed. */
 static void work(void *arg)
 {
     struct hora__watchdog *watchdog = arg;
@@ -233,8 +242,9 @@ static void work(void *arg)
     unlock(watchdog);
 }
 
-/* The thread has come to its end, or a function of the user has ended it. Without it nothing is checked any
- * more, but the pool goes on. */
+/* The last function of the thread: detaches it from the virtual clock and releases its record. Also called
+ * if a function of the user has ended the thread. In that case nothing is checked any more, but the pool
+ * still works. */
 static void leave(void *arg)
 {
     struct hora__watchdog *watchdog = arg;
@@ -244,11 +254,11 @@ static void leave(void *arg)
     hora__thread_disown(hora__thread_existing());
 }
 
-/* The first function of the thread. */
+/* The first function of the thread: adopts its record and attaches to the pool's virtual clock. */
 static void begin(void *arg)
 {
     struct hora__watchdog *watchdog = arg;
-    lock(watchdog); /* the starting thread holds it until everything is noted */
+    lock(watchdog); /* waits until start_locked has stored os_thread and has_thread */
     (void)hora__thread_adopt(watchdog->prepared);
     unlock(watchdog);
     hora_virtual_clock *clock = watchdog->object.clock->source;
@@ -259,7 +269,8 @@ static void begin(void *arg)
     leave(watchdog);
 }
 
-/* Announces threads to the pool's virtual clock, if it has one. */
+/* Announces threads to the pool's virtual clock, if it has one, so that the clock is not quiet before they
+ * have attached; a negative number withdraws that. */
 static void expect(const struct hora__watchdog *watchdog, int threads)
 {
     hora_virtual_clock *clock = watchdog->object.clock->source;
@@ -267,7 +278,8 @@ static void expect(const struct hora__watchdog *watchdog, int threads)
         (void)hora_virtual_clock_expect(clock, threads);
 }
 
-/* Returns 1 if this call started the thread, 0 if another one did or the watchdog is closed, or an error. */
+/* Starts the thread, which adopts `prepared`. Returns 1 if this call started it, 0 if another one did or the
+ * watchdog is closed, or an error. The caller holds the lock. */
 static int start_locked(struct hora__watchdog *watchdog, hora_thread *prepared)
 {
     assert(hora__mutex_held(&watchdog->object.lock));
@@ -282,6 +294,7 @@ static int start_locked(struct hora__watchdog *watchdog, hora_thread *prepared)
     return error < 0 ? error : 1;
 }
 
+/* Returns whether the thread has yet to be started. Saves a caller the preparations in the common case. */
 static bool needs_thread(struct hora__watchdog *watchdog)
 {
     lock(watchdog);
@@ -290,6 +303,8 @@ static bool needs_thread(struct hora__watchdog *watchdog)
     return needs;
 }
 
+/* Prepares the record and announces the thread without the lock. Two threads may do so at the same time; the
+ * one that comes second undoes it. */
 int hora__watchdog_start(struct hora__watchdog *watchdog)
 {
     hora_thread *prepared;
@@ -309,7 +324,7 @@ int hora__watchdog_start(struct hora__watchdog *watchdog)
 
 /* ---- closing ---- */
 
-/* Takes out the first check; NULL: there is none. */
+/* Removes the first check and returns it; NULL: none is set. */
 static struct hora__watchdog_check *pull_first(struct hora__watchdog *watchdog)
 {
     hora_ns due;
@@ -321,6 +336,8 @@ static struct hora__watchdog_check *pull_first(struct hora__watchdog *watchdog)
     return first;
 }
 
+/* Calls `dropped` for the remaining checks one by one and with no lock held, because it may free the object
+ * that contains the check. */
 void hora__watchdog_close(struct hora__watchdog *watchdog)
 {
     struct hora__wakes wakes;
