@@ -278,6 +278,7 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, ho
 
 /* ---- looking ---- */
 
+/* The class stays valid after the lock is released, because classes are never removed. */
 hora_class *hora_pool_find_class(hora_pool *pool, const char *name)
 {
     struct hora__pool_observer *pool_observer = NULL;
@@ -289,6 +290,8 @@ hora_class *hora_pool_find_class(hora_pool *pool, const char *name)
     return found;
 }
 
+/* Reads all numbers under the lock, so they belong together. If the pool has been freed, pool is NULL and
+ * hora__pool_check refuses it. */
 int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
 {
     size_t size;

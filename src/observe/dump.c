@@ -410,6 +410,7 @@ static void write_terms(struct hora__json *json, const struct dump_task *task)
     hora__json_int(json, "priority", task->priority);
 }
 
+/* Writes a queued task. */
 static void write_head(struct hora__json *json, const struct dump_task *task)
 {
     hora__json_open(json, NULL, '{');
@@ -420,6 +421,7 @@ static void write_head(struct hora__json *json, const struct dump_task *task)
     hora__json_close(json, '}');
 }
 
+/* Writes the size of the queue and its first tasks. */
 static void write_queue(struct hora__json *json, const struct dump *dump)
 {
     hora__json_open(json, "queue", '{');
@@ -447,6 +449,7 @@ static void write_firing(struct hora__json *json, const struct dump *dump, const
     hora__json_close(json, '}');
 }
 
+/* Writes the planned tasks of a scheduler. */
 static void write_firings(struct hora__json *json, const struct dump *dump)
 {
     if (!dump->is_scheduler)
@@ -489,6 +492,8 @@ static void write_classes(struct hora__json *json, const struct dump *dump)
 
 /* ---- workers ---- */
 
+/* Writes the arguments of the last hora_progress; null if the task has not called it or does not know its
+ * total. */
 static void write_progress(struct hora__json *json, const struct hora__run_reading *now)
 {
     if (now->of <= 0) {
@@ -537,6 +542,7 @@ static const char *state_name(const struct dump_worker *worker)
     return worker->is_busy ? "running" : "idle";
 }
 
+/* Writes a worker. All fields are always present, so that readers need not distinguish cases. */
 static void write_worker(struct hora__json *json, const struct dump *dump, const struct dump_worker *worker)
 {
     hora__json_open(json, NULL, '{');
@@ -550,6 +556,7 @@ static void write_worker(struct hora__json *json, const struct dump *dump, const
     hora__json_close(json, '}');
 }
 
+/* Writes all workers that were copied. Only hora_pool_dump_fd, which does not allocate, leaves some out. */
 static void write_workers(struct hora__json *json, const struct dump *dump)
 {
     hora__json_open(json, "workers", '[');
@@ -601,6 +608,8 @@ static void write_capacity(struct hora__json *json, const hora_pool *pool)
         hora__json_int(json, "queue_capacity", queue->capacity);
 }
 
+/* Writes the options of the observer, with defaults filled in; null if the pool has none. They are
+ * immutable, so this needs no lock. */
 static void write_observer(struct hora__json *json, const hora_pool *pool)
 {
     const struct hora__pool_observer *pool_observer = hora__pool_get_observer(pool);
@@ -619,6 +628,8 @@ static void write_observer(struct hora__json *json, const hora_pool *pool)
     hora__json_close(json, '}');
 }
 
+/* Writes the settings of the pool. Those that can change come from the statistics that were read together;
+ * the others are immutable. */
 static void write_settings(struct hora__json *json, const struct dump *dump)
 {
     const hora_pool_stats *stats = &dump->stats;
@@ -634,6 +645,7 @@ static void write_settings(struct hora__json *json, const struct dump *dump)
     hora__json_close(json, '}');
 }
 
+/* Writes the counters of the pool, which were read together. */
 static void write_counts(struct hora__json *json, const struct dump *dump)
 {
     const hora_pool_stats *stats = &dump->stats;
@@ -678,6 +690,7 @@ static int write_all(const struct dump *dump, hora_write_fn write, void *context
     return hora__json_end(&json);
 }
 
+/* The copy takes about 17 KB of the stack. */
 int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *context)
 {
     int error = write == NULL ? HORA_EINVAL : hora__pool_check(pool);
@@ -726,6 +739,8 @@ static int write_to(const char *text, size_t length, void *context)
     return hora__file_write(*fd, text, length);
 }
 
+/* The check of the locks and their later use are not atomic. In a stopped process, for which this call is
+ * made, no other thread takes a lock in between; in a running one, the holder releases it. */
 int hora_pool_dump_fd(hora_pool *pool, int fd)
 {
     struct dump dump;

@@ -121,11 +121,13 @@ static const char *name_of(const hora_task *task)
     return task != NULL ? task->name : NULL;
 }
 
+/* Another thread may cancel a future and drop its task at the same time, so this and the functions below
+ * report a copy of the task. A task without a future belongs to the caller. */
 void hora__events_rejected(struct hora__observer *observer, hora_future *future, const hora_task *task,
                            const char *why)
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
-    struct hora__task_copy own; /* another thread may cancel and drop the task at the same time */
+    struct hora__task_copy own;
     if (future != NULL) {
         hora__future_copy_task(future, &own);
         task = &own.task;
@@ -144,7 +146,7 @@ void hora__events_thread_failed(struct hora__observer *observer, int error)
 void hora__events_skipped(struct hora__observer *observer, hora_future *future, int64_t count)
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
-    struct hora__task_copy own; /* another thread may cancel and drop the task at the same time */
+    struct hora__task_copy own;
     hora__future_copy_task(future, &own);
     hora__measures_count_event(pool_observer, own.task.name, HORA__COUNT_SKIPPED, count);
     hora_event event = {.task = &own.task, .future = future, .count = count};
@@ -159,11 +161,12 @@ void hora__events_clock_stepped(struct hora__observer *observer, hora_ns suspend
     tell(pool_observer, pool_observer->options.listener.clock_stepped, event);
 }
 
+/* Counts each dropped run, but reports them as one event. */
 void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future *future, int64_t count,
                           const char *why)
 {
     assert(future != NULL && count > 0);
-    struct hora__task_copy own; /* another thread may cancel and drop the task at the same time */
+    struct hora__task_copy own;
     hora__future_copy_task(future, &own);
     HORA__PROBE(task_expired, future, own.task.name, why);
     hora__measures_count_event(pool_observer, own.task.name, HORA__COUNT_EXPIRED, count);
@@ -171,6 +174,7 @@ void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future
     tell(pool_observer, pool_observer->options.listener.expired, event);
 }
 
+/* The caller has filled the event; this adds the future that the user knows. */
 void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future,
                         const hora_event *event)
 {

@@ -95,6 +95,7 @@ static void look_at_locked(struct hora__pool_view *pool_view, const struct hora_
     }
 }
 
+/* Reads everything under one hold of the pool's lock, so that the numbers of workers agree. */
 void hora__pool_view_read(const struct hora__explained_future *explained,
                           struct hora__pool_view *ret_pool_view)
 {
@@ -132,6 +133,7 @@ static void add_thread_error(struct hora__text *out, const struct hora__pool_vie
     hora__text_add(out, hora_strerror(pool_view->thread_error));
 }
 
+/* The longest run is the likeliest cause of a delay, so it is the one that is named. */
 void hora__explain_longest(struct hora__text *out, const char *words,
                            const struct hora__explained_future *explained,
                            const struct hora__pool_view *pool_view)
@@ -182,6 +184,8 @@ void hora__explain_state(struct hora__text *out, const struct hora__pool_view *p
         hora__text_add(out, "; its pool has been shut down and is running the remaining tasks");
 }
 
+/* Distinguishes a pool that is stopped, one that could not start a thread, one whose workers are all busy,
+ * and one where a worker is idle: that one has been or will be woken. */
 void hora__explain_not_taken(struct hora__text *out, const struct hora__explained_future *explained,
                              const struct hora__pool_view *pool_view)
 {
@@ -263,6 +267,7 @@ static void read_schedule(const struct hora__explained_future *explained, struct
         schedule.running = scheduled->is_running ? 1 : 0;
         schedule.began = scheduled->has_begun ? scheduled->run.last.start : HORA_NEVER;
     }
+    /* The number of tasks before it matters only if it is due. */
     if (schedule.stage == HORA__WAITS && schedule.due <= schedule.now)
         schedule.before = hora__timer_queue_view_before(&view, &scheduled->entry);
     hora__mutex_unlock(&scheduled->queue->object.lock);
@@ -638,9 +643,9 @@ static void add_somewhere(struct hora__text *out, int size)
     hora__text_add(out, " in a queue with an order of its own");
 }
 
-/* Explains a task that waits in the queue of a pool without admission. If no task options tell how long the
- * first task has waited, the measures may. Between the reading of the future and the visit to the queue, a
- * worker may have taken the task. */
+/* Explains a task that waits in the queue of a pool without admission. How long the first task has waited is
+ * known if it has an extra, or if the pool measures. A worker may have taken the task after the facts about
+ * the future were read; then it is not in the queue any more. */
 static void add_queued(struct hora__text *out, const struct hora__explained_future *explained)
 {
     assert(explained->pool != NULL && explained->queue != NULL);
@@ -651,7 +656,7 @@ static void add_queued(struct hora__text *out, const struct hora__explained_futu
     /* Only a queue that knows its order has positions. A scheduler's queue also holds entries that are not
      * futures. */
     int size = is_ordered ? hora__work_visit(queue, seek, &search) : hora__queue_count(queue);
-    hora_ns latest;
+    hora_ns latest; /* of schedulers only */
     if (search.oldest == HORA_NEVER && search.before > 0 && explained->pool->kind == NULL &&
         hora__pool_measures(explained->pool))
         hora__measures_waiting(explained->pool, &search.oldest, &latest);

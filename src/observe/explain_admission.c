@@ -169,6 +169,7 @@ static void say_ruling(struct hora__text *out, const struct hora__explained_futu
     hora__explain_state(out, pool_view);
 }
 
+/* A task that no longer waits when the queue is visited has been admitted since the future was read. */
 void hora__explain_admission(struct hora__text *out, const struct hora__explained_future *explained)
 {
     struct ruling ruling;

@@ -53,6 +53,8 @@ struct hora__growth {
 
 static_assert(offsetof(struct hora__growth, check) == 0, "one address for both");
 
+/* Refuses grow_after for a scheduler, for a pool with a queue of the user or one that holds nothing, and
+ * where max_threads leaves no room to grow. */
 int hora__growth_check(const hora_pool_options *options, hora_error *reason)
 {
     if (options->grow_after == 0)

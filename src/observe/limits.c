@@ -34,7 +34,7 @@ struct hora__limits {
     struct hora__pool_observer *pool_observer;
     hora_future *future; /* the future that the limits belong to; borrowed, since it outlives them */
     bool has_start_by;   /* start_by is in use, and room is reserved for it */
-    bool has_done_by;    /* the same for done_by */
+    bool has_done_by;    /* done_by is in use, and room is reserved for it */
 };
 
 /* The reasons that events report. */
@@ -277,6 +277,7 @@ void hora__extra_accepted(hora_future *future)
 
 /* ---- in a worker ---- */
 
+/* Computes the age of the future anew, because its planned time may have changed. */
 bool hora__limits_refuse(struct hora__worker_record *record, hora_future *future)
 {
     assert(record != NULL);

@@ -117,6 +117,7 @@ int hora__worker_stats_take(struct hora__measures *measures, struct hora__worker
     return 0;
 }
 
+/* The statistics stay listed (I2): their counts remain part of every sum. */
 void hora__worker_stats_leave(struct hora__measures *measures, struct hora__worker_stats *worker_stats)
 {
     if (worker_stats == NULL)
@@ -182,6 +183,8 @@ static hora_ns late_now(const struct hora__worker_record *record, hora_future *f
                           : at_least_zero(hora__ns_sub(now, record->worker_observer.came));
 }
 
+/* A pool that has a listener for tasks, but no metrics, needs the times and has no statistics to record them
+ * in. */
 struct hora__run_start hora__measures_begins(struct hora__worker_record *record, struct hora__frame *frame,
                                              hora_future *future, const hora_task *task, int64_t now)
 {
@@ -206,6 +209,7 @@ struct hora__run_start hora__measures_begins(struct hora__worker_record *record,
     return start;
 }
 
+/* Every detached task of a pool with metrics has the stamp of its submission. None of them is scheduled. */
 const char *hora__measures_begins_alone(struct hora__worker_record *record, struct hora__frame *frame,
                                         const hora_task *task, int64_t now)
 {

@@ -182,6 +182,7 @@ static void write_histogram(struct writing *writing, const struct source *source
 
 /* ---- samples of a pool ---- */
 
+/* Returns the value of a gauge. */
 static int64_t gauge_of(const hora_pool_stats *stats, enum gauge gauge)
 {
     switch (gauge) {
@@ -244,6 +245,7 @@ static void write_pool_counters(struct writing *writing)
     }
 }
 
+/* Returns the number of a class that a family shows. */
 static int64_t class_number(const hora_class_info *info, enum of_class family)
 {
     switch (family) {
@@ -330,6 +332,7 @@ static int open_source(hora_pool *pool, struct source *source)
         return error;
     source->pool = pool;
     memcpy(source->name, pool->name, sizeof source->name);
+    /* The name of a pool is a prefix for those of its threads: "io-" becomes "io". */
     size_t length = strlen(source->name);
     if (length > 0 && source->name[length - 1] == '-')
         source->name[length - 1] = '\0';

@@ -117,7 +117,7 @@ struct hora__watched_run {
     struct hora__worker_record *record; /* the record that this is part of; immutable */
     const hora_task_options *terms;     /* the task's options, which belong to its extra */
     hora_future *future;                /* borrowed: the worker holds a reference while it runs it */
-    hora_thread *thread;                /* the worker's thread, to interrupt it; borrowed likewise */
+    hora_thread *thread;                /* the worker's thread, to interrupt it; borrowed */
     hora_ns began;                      /* on the pool's clock */
     hora_ns told;                       /* when it was last reported as stuck; HORA_NEVER: not yet */
     int number;                         /* number among the worker's runs with limits, from 1 */

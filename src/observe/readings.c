@@ -227,6 +227,7 @@ hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp)
     return hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
 }
 
+/* In a scheduler a task could have begun when it was due, so its lateness is also its waiting time. */
 void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest)
 {
     *ret_oldest = *ret_latest = 0;
@@ -282,6 +283,7 @@ static hora_ns quantile_of(const struct hora__distribution *values, double q, st
     return hora__rate_to_ns(rate, hora__distribution_quantile(values, q));
 }
 
+/* All quantiles come from one reading of the histograms, so they are in order. */
 int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric measure,
                                hora_distribution *ret_distribution)
 {
@@ -309,6 +311,7 @@ int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric me
     return 0;
 }
 
+/* The negated comparison of q also refuses a NaN. */
 int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, double q, hora_ns *ret_value)
 {
     struct subject subject = {.pool_observer = NULL};
@@ -343,6 +346,7 @@ int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_cou
     return 0;
 }
 
+/* Returns the number of all names, but writes at most `max`. The texts live as long as the pool. */
 int hora_pool_task_names(hora_pool *pool, const char **names, int max)
 {
     struct subject subject = {.pool_observer = NULL};

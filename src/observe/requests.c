@@ -91,6 +91,7 @@ static int start(struct hora__dump_requests *requests)
     return error;
 }
 
+/* The event exists before the thread starts, which waits on it at once. */
 int hora__dump_requests_new(struct hora__pool_observer *pool_observer,
                             struct hora__dump_requests **ret_requests)
 {

@@ -49,6 +49,7 @@ static void destroy(struct hora__object *object)
     hora__free(watchdog);
 }
 
+/* The pool is being made by the caller, so its clock and process have been checked. */
 int hora__watchdog_new(struct hora__pool_observer *pool_observer, struct hora__watchdog **ret_watchdog)
 {
     struct hora__watchdog *watchdog = hora__alloc(1, sizeof *watchdog);
@@ -157,6 +158,7 @@ static bool set_locked(struct hora__watchdog *watchdog, struct hora__watchdog_ch
     return true;
 }
 
+/* Wakes the thread after the lock has been released, so that it does not run into it. */
 bool hora__watchdog_set(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns at)
 {
     struct hora__wakes wakes;

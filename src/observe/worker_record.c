@@ -235,10 +235,11 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
     }
     if (!is_own(record, future))
         return 0;
+    /* Before the run counts as started: a run that is refused is reported as expired only. */
     if (hora__limits_refuse(record, future))
         return HORA_EEXPIRED;
     if (record->depth++ >= HORA__FRAMES)
-        return 0;
+        return 0; /* runs, but is not observed; `ended` undoes the count */
     struct hora__frame *frame = &record->frames[record->depth - 1];
     frame->future = future;
     frame->stats = NULL;
@@ -261,6 +262,8 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     if (extra != NULL)
         hora__limits_begun(extra->limits);
+    /* After the note, which the watchdog reads as soon as the check is set. The context is installed last,
+     * so that only the body runs under it. */
     hora__overruns_begins(record, frame, future, time_for_limits(record, future, now));
     install_context(record, frame, future);
     return 0;

@@ -31,6 +31,8 @@ static void destroy(struct hora__object *object)
     hora__free(HORA__LIST_ENTRY(object, struct hora_latch, object));
 }
 
+/* HORA__TAKE copies the options of a program that may be older or newer than the library; NULL means all
+ * defaults. On success the caller owns the latch, which has one reference. */
 int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch, hora_error *reason)
 {
     hora_latch_options own;
@@ -94,6 +96,8 @@ static void open_locked(hora_latch *latch, struct hora__wakes *wakes)
         hora__waiters_resolve_all(&latch->waiters, 0, wakes); /* I2 */
 }
 
+/* Wakes the waiting threads after it has released the lock. It must not access the latch after that: a woken
+ * thread may free it. */
 int hora_latch_count_down(hora_latch *latch)
 {
     int error = enter(latch);

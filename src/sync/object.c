@@ -14,6 +14,7 @@
 #include "sync/wait.h"
 #include "sys/process.h"
 
+/* On error nothing has to be undone. */
 int hora__object_init(struct hora__object *object, const hora_clock *clock,
                       void (*destroy)(struct hora__object *object))
 {

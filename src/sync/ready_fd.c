@@ -77,6 +77,7 @@ void hora__ready_fd_set(struct hora__ready_fd *ready, const hora_clock *clock, h
     }
 }
 
+/* The descriptor does not change while it is open, whatever times are set. */
 int hora__ready_fd_get(const struct hora__ready_fd *ready)
 {
     switch (ready->kind) {

@@ -92,6 +92,8 @@ hora_thread *hora__thread_existing(void)
     return thread != NULL && thread->generation == hora__fork_generation() ? thread : NULL;
 }
 
+/* Most calls find the record. A new one is registered with the system, so that end_of_thread is called when
+ * the thread ends. A record that the thread has inherited from the parent process is not freed. */
 int hora__thread_current(hora_thread **ret_thread)
 {
     hora_thread *thread = hora__thread_existing();
@@ -117,6 +119,7 @@ int hora__thread_prepare(hora_thread **ret_thread)
     return error < 0 ? error : thread_new(ret_thread);
 }
 
+/* Carries the record without registering it, which cannot fail; hora__thread_disown ends its use. */
 bool hora__thread_adopt(hora_thread *prepared)
 {
     assert(prepared != NULL);
@@ -172,6 +175,7 @@ hora_thread *hora_thread_unref(hora_thread *thread)
     return NULL;
 }
 
+/* The count of its clock changes under the thread's lock, see I2 in virtual_clock.c. */
 void hora__thread_count(hora_thread *thread)
 {
     if (!hora__atomic_load(&thread->attached))

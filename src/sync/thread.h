@@ -80,7 +80,7 @@ struct hora_thread {
      * know. Borrowed: the wait itself keeps the future alive. The search for deadlocks reads it, see
      * src/exec/future_get.c. */
     struct hora_future *waiting_for;
-    /* Number of changes of waiting_for. It tells two waits for the same future apart. */
+    /* Number of changes of waiting_for. It distinguishes two waits for the same future. */
     uint32_t waits;
 };
 

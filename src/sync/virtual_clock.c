@@ -94,6 +94,8 @@ static int check(const hora_virtual_clock *clock)
     return clock->generation == hora__fork_generation() ? 0 : HORA_EFORKED;
 }
 
+/* Forks are counted from here on, because the clock stores the generation. Memory from hora__alloc is zero,
+ * which initialises the counts. */
 int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtual_clock **ret_clock,
                            hora_error *reason)
 {
@@ -320,6 +322,7 @@ int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
     return by < 0 ? HORA_EINVAL : move_lines(clock, 0, by, by);
 }
 
+/* Applies to the sleepers that exist, too, since time_left adds the lateness each time. */
 int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
 {
     int error = check(clock);
@@ -355,6 +358,8 @@ static hora_ns time_to_next(const hora_virtual_clock *clock)
     return least < 0 ? 0 : least;
 }
 
+/* Finds the next moment and advances to it under one hold of the lock, so no other thread can move the clock
+ * in between. The distance may be 0 if a sleeper is due that has not been woken yet. */
 int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_by)
 {
     int error = check(clock);
@@ -400,6 +405,7 @@ void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_
     struct sleeper sleeper = {
         .thread = thread, .timeline = view->timeline, .deadline = deadline, .seen = seen};
     hora__mutex_lock(&clock->lock);
+    /* Lateness delays only a thread that sleeps; a deadline that has passed already needs no sleep. */
     bool must_sleep = peek(clock, view->timeline) < deadline && !(seen != NULL && have_parted(clock, seen));
     if (must_sleep && passes_alone(clock, &sleeper))
         must_sleep = false;
@@ -422,6 +428,7 @@ void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_
     hora__mutex_unlock(&clock->lock);
 }
 
+/* Opens the descriptor before the alarm is on the list, where other threads use it. */
 int hora__alarm_init(struct hora__alarm *alarm, const hora_clock *clock)
 {
     assert(clock->source != NULL);
@@ -600,6 +607,7 @@ static void detach(hora_virtual_clock *clock, hora_thread *thread)
     change_counts(clock, -1, -1);
 }
 
+/* Only the thread itself can detach, so reading thread->clock needs no lock. */
 int hora_virtual_clock_detach(hora_virtual_clock *clock)
 {
     int error = hora__virtual_clock_check(clock);
@@ -672,6 +680,8 @@ static bool is_still_idle(hora_thread *thread)
     return idle;
 }
 
+/* If a wake-up has come already, the thread does not become idle, and the park takes the permit and returns
+ * at once. */
 void hora__virtual_clock_idle_park(hora_thread *thread)
 {
     if (thread->clock == NULL || !become_idle(thread)) {

@@ -156,6 +156,8 @@ void hora__wakes_count(const struct hora__wakes *wakes)
         hora__thread_count(wakes->threads[i]);
 }
 
+/* The reference keeps the record, and with it the parker, alive until the wake-up has returned: the woken
+ * thread may end before. */
 void hora__wakes_flush(struct hora__wakes *wakes)
 {
     assert(wakes->count >= 0 && wakes->count <= HORA__WAKES_MAX);
@@ -194,6 +196,8 @@ enum hora__wake hora__object_sleep_locked(struct hora__object *object, struct ho
     return wake;
 }
 
+/* The common form of a wait: one sleep, with a waiter on this stack. A caller that is nudged checks its
+ * condition and calls again; it loses its place in the list by that. */
 int hora__object_wait_locked(struct hora__object *object, struct hora__list *list, hora_thread *thread,
                              hora_ns deadline)
 {
