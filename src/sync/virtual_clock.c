@@ -231,8 +231,8 @@ static hora_ns time_left(const hora_virtual_clock *clock, enum hora__timeline ti
     return wake_at == HORA_FOREVER ? HORA_FOREVER : hora__ns_sub(wake_at, peek(clock, timeline));
 }
 
-/* Makes the descriptor of an alarm readable if it is due, and not readable if it is not: a wall line that was
- * set back can take it back. */
+/* Makes the descriptor of an alarm readable if it is due, and not readable if it is not: setting the wall
+ * line back may make it not due again. */
 static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alarm)
 {
     assert(hora__mutex_held(&clock->lock));
