@@ -9,7 +9,7 @@
 #include <stdint.h>
 #endif
 
-/* HORA__FAST tells whether the library uses its fast structures or the simple ones that they replace.
+/* HORA__FAST is 1 if the library uses its fast structures, and 0 if it uses the simple ones they replace.
  *
  * Some structures exist only for speed: an inbox in front of a queue, detached tasks, buffers. None of them
  * may change the behaviour. Building with -DHORA_SIMPLE=ON disables all of them, and that build must pass the
@@ -49,7 +49,7 @@ extern _Thread_local int64_t hora__touches_prepaid;
 #define HORA__TOUCH_PREPAID(n) ((void)0)
 #endif
 
-/* A variable of which each thread has its own.
+/* The storage class of a variable of which each thread has a copy.
  *
  * In a shared library the compiler calls a function to find such a variable, unless it knows that the library
  * is loaded when the program starts. With glibc that model also works for a library loaded later, as long as

@@ -58,7 +58,7 @@ int64_t hora__distribution_quantile(const struct hora__distribution *distributio
         return 0;
     int64_t left = rank_of(q, distribution->count);
     if (left == distribution->count)
-        return distribution->max;
+        return distribution->max; /* exact, unlike an estimate within its bucket */
     unsigned bucket = 0;
     for (; left > distribution->counts[bucket]; bucket++) { /* D1: the loop ends */
         left -= distribution->counts[bucket];
@@ -90,10 +90,12 @@ struct hora__seconds hora__distribution_sum(const struct hora__distribution *dis
     uint64_t high = distribution->sum_high;
     assert(distribution->sum_low >> HORA__SUM_SHIFT == 0); /* D3 */
     if (rate.ns == rate.ticks) {
+        /* Divide sum_high first. Its remainder is less than 2^30, so shifting it cannot overflow. */
         uint64_t rest = (high % second << HORA__SUM_SHIFT) + distribution->sum_low;
         return (struct hora__seconds){(high / second << HORA__SUM_SHIFT) + rest / second,
                                       (uint32_t)(rest % second)};
     }
+    /* Ticks of another rate are measured only approximately, so floating point is exact enough. */
     long double ticks = (long double)high * (1 << HORA__SUM_SHIFT) + (long double)distribution->sum_low;
     long double seconds = ticks * (long double)rate.ns / (long double)rate.ticks / (long double)HORA__SECOND;
     uint64_t whole = (uint64_t)seconds;

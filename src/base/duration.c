@@ -18,24 +18,29 @@
 #include "base/reason.h"
 #include "base/text.h"
 
+/* The most parts that a duration can have: each of the seven units once. */
 enum { PARTS_MAX = 7 };
+
+/* The magnitude of the smallest int64_t, so that INT64_MIN can be written as text. */
 #define NUMBER_MAX (UINT64_C(1) << 63)
 
+/* The state of the parser. */
 struct scan {
-    const char *at; /* the rest of the text */
-    int64_t seconds;
-    int64_t nanoseconds;
-    /* a number or the sum overflowed; the parser goes on, to report errors of syntax first */
+    const char *at;      /* the rest of the text; after an error, where the error was found */
+    int64_t seconds;     /* sum of the whole seconds of all parts so far */
+    int64_t nanoseconds; /* sum of the rests, each less than a second; D2 */
+    /* A number or the sum overflowed. The parser goes on, because an error of syntax is reported first. */
     bool is_too_long;
     const char *reason; /* why the text is refused; NULL: no error so far */
 };
 
 struct unit {
-    const char *name; /* in lower case */
-    hora_ns length;
+    const char *name; /* in lower case; "" ends a list of units */
+    hora_ns length;   /* 0 ends a list of units */
 };
 
-/* A name that starts with another name stands before it: the parser takes the first match. */
+/* The parser takes the first match, so a name stands before each name that is a prefix of it: "ms" before
+ * "m". */
 static const struct unit simple_units[] = {
     {"d", HORA_HOURS(24)},
     {"h", HORA_HOURS(1)},
@@ -47,11 +52,13 @@ static const struct unit simple_units[] = {
     {"", 0},
 };
 
+/* The units that ISO 8601 allows before and after the T. The letter M means minutes: months are not
+ * supported, because their length varies. */
 static const struct unit iso_days[] = {{"d", HORA_HOURS(24)}, {"", 0}};
 static const struct unit iso_times[] = {
     {"h", HORA_HOURS(1)}, {"m", HORA_MINUTES(1)}, {"s", HORA__SECOND}, {"", 0}};
 
-/* The ASCII letter in lower case. */
+/* Returns an ASCII letter in lower case and every other character unchanged, whatever the locale. */
 static char lower(char c)
 {
     if (c >= 'A' && c <= 'Z')
@@ -59,7 +66,7 @@ static char lower(char c)
     return c;
 }
 
-/* Keeps the first reason and returns false, for callers to return. */
+/* Records why the text is refused and returns false, for callers to return. The first reason is kept. */
 static bool fail(struct scan *scan, const char *reason)
 {
     assert(reason != NULL);
@@ -78,8 +85,9 @@ static int read_sign(struct scan *scan)
     return sign;
 }
 
-/* Adds number * unit. Splits the number into whole billions and a rest, and the unit into whole seconds and a
- * rest, so that no intermediate product overflows unnoticed. */
+/* Adds sign * number * unit to the sums. Splits the number into whole billions and a rest, and the unit into
+ * whole seconds and a rest, so that no intermediate product overflows unnoticed: a billion units of one
+ * nanosecond are one second, so `whole` billions are whole * unit seconds. */
 static void add(struct scan *scan, int sign, uint64_t number, hora_ns unit)
 {
     assert(number <= NUMBER_MAX && unit > 0); /* D1 */
@@ -95,7 +103,7 @@ static void add(struct scan *scan, int sign, uint64_t number, hora_ns unit)
     scan->nanoseconds += sign * (small_part % HORA__SECOND);
 }
 
-/* Adds up seconds and nanoseconds. Returns false if the sum does not fit. */
+/* Stores the sum of seconds and nanoseconds. Returns false if it does not fit into 64 bits. */
 static bool total(const struct scan *scan, hora_ns *ret_duration)
 {
     assert(scan->nanoseconds < PARTS_MAX * HORA__SECOND); /* D2 */
@@ -118,7 +126,8 @@ static bool total(const struct scan *scan, hora_ns *ret_duration)
            !__builtin_add_overflow(product, nanoseconds, ret_duration);
 }
 
-/* Reads digits. After an overflow it goes on with a smaller number, to find errors of syntax behind it. */
+/* Reads digits into *ret_number. Fails if there are none. After an overflow the parser goes on with a smaller
+ * number, so that it still finds errors of syntax in the rest of the text. */
 static bool read_number(struct scan *scan, uint64_t *ret_number)
 {
     if (!hora__is_digit(*scan->at))
@@ -136,7 +145,8 @@ static bool read_number(struct scan *scan, uint64_t *ret_number)
     return true;
 }
 
-/* Reads a unit of the list. It must be smaller than `than`, the unit before it. */
+/* Reads one of `units` and stores its length. It must be smaller than `than`, the unit before it; INT64_MAX
+ * for the first. */
 static bool read_unit(struct scan *scan, const struct unit *units, hora_ns than, hora_ns *ret_length)
 {
     assert(than > 0 && ret_length != NULL);
@@ -155,13 +165,15 @@ static bool read_unit(struct scan *scan, const struct unit *units, hora_ns than,
     return fail(scan, "a unit is missing, or is none of those allowed here");
 }
 
+/* Skips the blanks that may separate the parts of the simple form. */
 static void skip_blanks(struct scan *scan)
 {
     while (*scan->at == ' ' || *scan->at == '\t')
         scan->at++;
 }
 
-/* Reads "1h30m" or "1h 30m" up to `end` or the end of the text. */
+/* Reads "1h30m" or "1h 30m" up to the character `end` or the end of the text. All parts have the same sign. A
+ * blank may stand between two parts but not behind the last one. */
 static bool read_simple(struct scan *scan, int sign, char end)
 {
     hora_ns than = INT64_MAX;
@@ -170,7 +182,7 @@ static bool read_simple(struct scan *scan, int sign, char end)
         if (!read_number(scan, &number) || !read_unit(scan, simple_units, than, &than))
             return false;
         add(scan, sign, number, than);
-        const char *behind = scan->at;
+        const char *behind = scan->at; /* the end of the part, before any blanks */
         skip_blanks(scan);
         if (*scan->at == '\0' && scan->at != behind)
             return fail(scan, "a blank stands at the end");
@@ -178,7 +190,7 @@ static bool read_simple(struct scan *scan, int sign, char end)
     return true;
 }
 
-/* Reads "(1h 30m)", the form that follows a sign. */
+/* Reads "(1h 30m)". This form lets one sign apply to all parts: "-(1h 30m)". */
 static bool read_bracket(struct scan *scan, int sign)
 {
     assert(*scan->at == '(');
@@ -192,7 +204,8 @@ static bool read_bracket(struct scan *scan, int sign)
     return true;
 }
 
-/* Reads the point and up to nine digits behind it. */
+/* Reads the point or comma of a number and up to nine digits behind it, and adds them as nanoseconds. Only
+ * seconds may have a fraction, so the next character must be their unit. */
 static bool read_fraction(struct scan *scan, int sign)
 {
     assert(*scan->at == '.' || *scan->at == ',');
@@ -205,7 +218,8 @@ static bool read_fraction(struct scan *scan, int sign)
     return lower(*scan->at) == 's' || fail(scan, "only seconds have a fraction");
 }
 
-/* Reads the parts before or after the T. */
+/* Reads the parts before or after the T. `sign` applies to all of them; each part may have another sign, and
+ * the two multiply. */
 static bool read_iso_parts(struct scan *scan, int sign, const struct unit *units)
 {
     hora_ns than = INT64_MAX;
@@ -224,7 +238,7 @@ static bool read_iso_parts(struct scan *scan, int sign, const struct unit *units
     return true;
 }
 
-/* Reads P[nD][T[nH][nM][nS]]. */
+/* Reads P[nD][T[nH][nM][nS]]. At least one part must follow the P, and at least one the T if it is there. */
 static bool read_iso(struct scan *scan, int sign)
 {
     const char *days = ++scan->at;
@@ -237,6 +251,7 @@ static bool read_iso(struct scan *scan, int sign)
     return scan->at != days || fail(scan, "nothing stands after P");
 }
 
+/* Reads a number without a unit, which counts in the caller's unit. */
 static bool read_plain(struct scan *scan, int sign, hora_ns unit)
 {
     uint64_t number = 0;
@@ -246,7 +261,7 @@ static bool read_plain(struct scan *scan, int sign, hora_ns unit)
     return true;
 }
 
-/* Whether the text consists of digits only: a number in the caller's unit. */
+/* Returns true if the text consists of digits only: a number in the caller's unit. */
 static bool is_plain(const char *text)
 {
     while (hora__is_digit(*text))
@@ -254,7 +269,8 @@ static bool is_plain(const char *text)
     return *text == '\0';
 }
 
-/* Reads a duration in any of the forms, up to the end of the text. */
+/* Reads a duration in any of the forms, up to the end of the text. `unit` is the length of a unit for a
+ * number without one. Returns false with the reason in scan->reason. */
 static bool read_duration(struct scan *scan, hora_ns unit)
 {
     if (*scan->at == '\0')
@@ -287,7 +303,10 @@ int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, h
     return 0;
 }
 
-/* Adds a part with its own sign, or nothing for zero. */
+/* ---- formatting ---- */
+
+/* Adds a part with its sign, or nothing if the number is 0. Each part carries the sign, as in
+ * java.time.Duration.toString(): "PT-1H-30M". */
 static void add_part(struct hora__text *out, bool is_negative, uint64_t number, char unit)
 {
     if (number == 0)
@@ -298,7 +317,7 @@ static void add_part(struct hora__text *out, bool is_negative, uint64_t number, 
     hora__text_add_char(out, unit);
 }
 
-/* Adds the seconds with as few decimals as possible. */
+/* Adds the seconds with as few decimals as possible, and none if nanoseconds is 0. */
 static void add_seconds(struct hora__text *out, bool is_negative, uint64_t seconds, uint64_t nanoseconds)
 {
     assert(nanoseconds < (uint64_t)HORA__SECOND);
@@ -315,6 +334,7 @@ static void add_seconds(struct hora__text *out, bool is_negative, uint64_t secon
     hora__text_add_char(out, 'S');
 }
 
+/* Hours are the largest unit, as in java.time.Duration.toString(). */
 int hora_duration_format(hora_ns duration, char *text, size_t size)
 {
     if (text == NULL && size > 0)

@@ -46,15 +46,17 @@ const char *hora_version(void)
     return HORA_VERSION_STRING;
 }
 
-/* Marks a message that did not fit. */
+/* Replaces the end of a message that did not fit. */
 static const char cut[] = "...";
 
-/* Offsets in hora_error are ints. Longer texts saturate. */
+/* Converts an offset or a length to int, the type that hora_error has for them. Larger values become
+ * INT_MAX. */
 static int to_int(size_t number)
 {
     return number > INT_MAX ? INT_MAX : (int)number;
 }
 
+/* Does nothing if reason is NULL, so that callers need not check whether the user wants the text. */
 void hora__reason_write(hora_error *reason, int code, const char *field, const char *format, ...)
 {
     assert(code < 0);

@@ -3,7 +3,11 @@
  *
  * The simulated build can switch on one fault at a time. A test checks that the scenarios find every fault of
  * this list. Some tests on real threads are built with HORA_FAULTS and do the same. In every other build
- * HORA__FAULT(x) is the constant false. */
+ * HORA__FAULT(x) is the constant false, and the compiler removes the faulty branch.
+ *
+ * Each fault has a name, by which the code and the test driver refer to it, and a text that describes the
+ * misbehaviour. A fault is one mistake that a programmer could make at that place: a missing check, a wake-up
+ * that is left out, a wrong order. */
 #ifndef HORA_BASE_FAULT_H
 #define HORA_BASE_FAULT_H
 
@@ -52,6 +56,7 @@
     X(HISTOGRAM_RECORDED_RELAXED, "a measurement is visible before what was counted before it")         \
     X(REQUESTS_CLOSE_RELAXED, "the thread for dumps wakes up without seeing why")
 
+/* All faults. */
 #define HORA__FAULT_LIST(X)                                                                               \
     X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                                \
     X(PARKER_IGNORES_DEADLINE, "a timed park sleeps without its deadline")                                \
@@ -249,6 +254,7 @@
     X(REQUEST_IS_FORGOTTEN, "a dump requested while one is being written is forgotten")                   \
     HORA__ORDER_FAULT_LIST(X)
 
+/* The faults as constants: HORA__FAULT_ and the name. */
 enum hora__fault {
     HORA__FAULT_NONE,
 #define HORA__FAULT_CONSTANT(name, text) HORA__FAULT_##name,

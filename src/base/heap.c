@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c - a binary heap; insertion and removal cost O(log n), finding costs O(n)
  *
- * Invariants        I1 no entry leaves before its parent.
+ * Invariants        I1 no entry is removed before its parent.
  *                   I2 0 <= size <= capacity.
- *                   I3 sequence numbers are unique, so the order is total, and equal items leave in order
- *                   of insertion. */
+ *                   I3 sequence numbers are unique, so the order is total, and equal items are removed in
+ *                   order of insertion. */
 #include "base/heap.h"
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 
 #include "base/build.h"
 
+/* Returns true if a is removed before b. */
 static bool before(const struct hora__heap *heap, const struct hora__heap_entry *a,
                    const struct hora__heap_entry *b)
 {
@@ -33,7 +34,8 @@ struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__h
     return old;
 }
 
-/* Puts `entry` into the hole at i or above it, wherever I1 holds. */
+/* Stores `entry` at i or at an ancestor of i, where I1 holds. The entry at i is a hole. Entries on the path
+ * move down into the hole; `entry` itself is written once, at the end. */
 static void sift_up(struct hora__heap *heap, int i, struct hora__heap_entry entry)
 {
     assert(i >= 0 && i < heap->size); /* I2 */
@@ -49,7 +51,8 @@ static void sift_up(struct hora__heap *heap, int i, struct hora__heap_entry entr
     heap->entries[i] = entry;
 }
 
-/* Puts `entry` into the hole at i or below it, wherever I1 holds. */
+/* Stores `entry` at i or at a descendant of i, where I1 holds. The entry at i is a hole. Entries on the path
+ * move up into the hole. */
 static void sift_down(struct hora__heap *heap, int i, struct hora__heap_entry entry)
 {
     assert(i >= 0 && i < heap->size); /* I2 */

@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* From the duration of a hand-over to that of a long run. Each bound is a time series in the database that
- * collects the metrics, so there are few. */
+/* The bounds of every histogram, from the duration of a hand-over to that of a long run. Each bound is a time
+ * series in the database that collects the metrics, so there are few. */
 static const int64_t bounds_ns[] = {
     HORA_US(1),      HORA_US(5),      HORA_US(10),      HORA_US(50),     HORA_US(100),     HORA_US(500),
     HORA_MS(1),      HORA_MS(5),      HORA_MS(10),      HORA_MS(50),     HORA_MS(100),     HORA_MS(500),
@@ -32,7 +32,7 @@ int hora__metrics_end(struct hora__metrics *metrics)
     return hora__writer_end(&metrics->out);
 }
 
-/* Whether `name` ends with "_" and `end`. */
+/* Returns true if `name` ends with "_" and `end`. */
 static inline bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);
@@ -41,7 +41,8 @@ static inline bool ends_with(const char *name, const char *end)
            strcmp(name + length - end_length, end) == 0;
 }
 
-/* Writes "# TYPE name " with the family name that the format wants. */
+/* Writes the start of a comment line: `what`, which is "# TYPE " or the like, the name of the current family
+ * as the format wants it, and a blank. */
 static void begin_line(struct hora__metrics *metrics, const char *what)
 {
     assert(metrics->family != NULL);
@@ -73,12 +74,14 @@ void hora__metrics_family(struct hora__metrics *metrics, const struct hora__metr
     }
 }
 
+/* The labels of a sample, as one argument. */
 struct labels {
     const struct hora__metric_label *at;
     int count;
 };
 
-/* Writes everything up to the value. A bound adds the label "le"; -1: no bound, INT64_MAX: +Inf. */
+/* Writes a sample up to its value: name, suffix and labels. `bound_ns` adds the label "le" of a histogram's
+ * bucket; -1: no such label, INT64_MAX: +Inf. */
 static void begin_sample(struct hora__metrics *metrics, const char *suffix, struct labels labels,
                          int64_t bound_ns)
 {
@@ -104,13 +107,14 @@ static void begin_sample(struct hora__metrics *metrics, const char *suffix, stru
     hora__writer_text(out, labels.count > 0 || has_bound ? "} " : " ");
 }
 
-/* The suffix of a sample of a counter or gauge. */
+/* Returns the suffix of a sample of a counter or gauge. Both formats want _total for a counter. */
 static const char *suffix(const struct hora__metrics *metrics)
 {
     assert(metrics->family != NULL && metrics->family->kind != HORA__HISTOGRAM);
     return metrics->family->kind == HORA__COUNTER ? "_total" : "";
 }
 
+/* Writes a whole sample whose value is a number. */
 static void int_sample(struct hora__metrics *metrics, const char *name_suffix, struct labels labels,
                        int64_t bound_ns, int64_t value)
 {

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+/* Nanoseconds per second. */
 #define HORA__SECOND INT64_C(1000000000)
 
 /* Returns a + b, or the nearest representable time. "Never" absorbs the other operand. */

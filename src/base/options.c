@@ -13,7 +13,8 @@
  * read it. */
 enum { LARGEST = 4096 };
 
-/* Checks a struct_size. Every struct has an alignment of at least 4. */
+/* Returns true if struct_size can be that of a struct of some release. A size is a multiple of 4, the least
+ * alignment of any of these structs. */
 static bool size_is_sound(uint32_t size, size_t first_size)
 {
     return size >= first_size && size <= LARGEST && size % 4 == 0;
@@ -29,6 +30,7 @@ int hora__options_copy(void *own, size_t size, size_t first_size, const void *gi
     memcpy(&given_size, given, sizeof given_size);
     if (!size_is_sound(given_size, first_size))
         return HORA_EINVAL;
+    /* A newer program may pass a larger struct, as long as it does not use the new fields. */
     const unsigned char *bytes = given;
     for (size_t i = size; i < given_size; i++)
         if (bytes[i] != 0)
@@ -53,6 +55,7 @@ int hora__output_size(const void *given, size_t first_size, size_t *ret_size)
 void hora__output_write(void *given, size_t given_size, const void *own, size_t size)
 {
     assert(given != NULL && own != NULL && size >= sizeof(uint32_t) && given_size >= sizeof(uint32_t));
+    /* Skip struct_size, which stays the caller's. Fields that only the caller knows become 0. */
     unsigned char *bytes = given;
     size_t common = given_size < size ? given_size : size;
     memcpy(bytes + sizeof(uint32_t), (const unsigned char *)own + sizeof(uint32_t),

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - structs that a program compiled against another release may pass: read options, write
- * outputs
+/* options.h - read option structs and write output structs of programs compiled against another release
  *
- * Every such struct starts with struct_size, which tells how much of the struct the caller knows. Structs
- * only grow at their end. */
+ * Every such struct starts with struct_size, a uint32_t that tells how much of the struct the caller knows.
+ * Structs only grow at their end. So an older program passes a prefix of the current struct, whose missing
+ * fields count as 0, and a newer program passes more than this library knows. */
 #ifndef HORA_BASE_OPTIONS_H
 #define HORA_BASE_OPTIONS_H
 
 #include <stddef.h>
 
-/* The size that a struct has if `last` is its last field. */
+/* The size that a struct has if `last` is its last field, including the padding behind it. */
 #define HORA__SIZE_UP_TO(type, last)                                                            \
     ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) * \
      _Alignof(type))
 
-/* Copies *given into *own. *own has `size` bytes, of which the first release had `first_size`. NULL gives all
- * zeros. Returns HORA_EINVAL if struct_size is smaller than in the first release, or if the caller's struct
- * is larger than *own and has a nonzero byte in the part that this library does not know. */
+/* Copies *given into *own and sets the fields that the caller does not know to 0. *own has `size` bytes, of
+ * which the first release had `first_size`. A `given` of NULL sets all of *own to 0. Returns HORA_EINVAL if
+ * struct_size is smaller than in the first release, or if the caller's struct is larger than *own and has a
+ * nonzero byte in the part that this library does not know: the caller would ask for something that this
+ * library cannot do. */
 __attribute__((warn_unused_result)) int hora__options_copy(void *own, size_t size, size_t first_size,
                                                            const void *given);
 
@@ -69,8 +71,10 @@ void hora__output_write(void *given, size_t given_size, const void *own, size_t 
 
 #define HORA__FIRST_SIZE(type) HORA__SIZE_UP_TO(type, HORA__LAST_##type)
 
-/* hora__options_copy and hora__output_size for a type of this list. */
-#define HORA__TAKE(type, own, given)            hora__options_copy((own), sizeof(type), HORA__FIRST_SIZE(type), (given))
+/* hora__options_copy for a type of the first list. */
+#define HORA__TAKE(type, own, given) hora__options_copy((own), sizeof(type), HORA__FIRST_SIZE(type), (given))
+
+/* hora__output_size for a type of the second list. */
 #define HORA__SIZE_GIVEN(type, given, ret_size) hora__output_size((given), HORA__FIRST_SIZE(type), (ret_size))
 
 #endif

@@ -8,23 +8,28 @@
 
 #include <stdint.h>
 
+/* `ticks` ticks of the counter take `ns` nanoseconds. Both are positive. */
 struct hora__rate {
-    int64_t ns; /* both positive */
+    int64_t ns;
     int64_t ticks;
 };
 
+/* The rate of a counter that counts nanoseconds. */
 #define HORA__RATE_ONE ((struct hora__rate){1, 1})
 
-/* How a reading of ticks becomes times. The rate for the bounds of a histogram stays as it was first
- * measured: if a bound moved, the number of values below it could fall from one reading to the next. */
+/* The two rates that convert recorded ticks into times. The rate for values is the best one known now. The
+ * rate for the bounds of a histogram stays as it was first measured: if a bound moved, the number of values
+ * below it could fall from one reading to the next. */
 struct hora__scale {
     struct hora__rate values;
     struct hora__rate bounds;
 };
 
+/* The scale of values that are nanoseconds. */
 #define HORA__SCALE_NS ((struct hora__scale){HORA__RATE_ONE, HORA__RATE_ONE})
 
-/* amount * numerator / denominator, of numbers that are not negative; INT64_MAX if that is too large. */
+/* Returns amount * numerator / denominator, or INT64_MAX if that is too large. No argument may be
+ * negative. */
 static inline int64_t hora__rate_scale(int64_t amount, int64_t numerator, int64_t denominator)
 {
     if (numerator == denominator)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reason.h - tell the caller why a call fails, in its hora_error
+/* reason.h - report to the caller why a call fails, in its hora_error
  *
  * A public call that takes a hora_error passes it down to its checks. The check that fails writes a sentence
  * and returns the code. The public call starts with hora__reason_begin and returns through hora__reason_end,
@@ -19,11 +19,12 @@ static inline void hora__reason_begin(hora_error *reason)
         reason->code = 0;
 }
 
-/* Writes all fields of *reason. Use hora__refuse. */
+/* Writes all fields of *reason, with an empty range. `code` is a negative error, `field` a static string or
+ * NULL. A message that does not fit ends with "...". Checks use hora__refuse instead. */
 __attribute__((format(printf, 4, 5))) void hora__reason_write(hora_error *reason, int code, const char *field,
                                                               const char *format, ...);
 
-/* Names the part of the parsed text that the error is about. */
+/* Stores which part of the parsed text the error is about. Call it after hora__reason_write. */
 void hora__reason_set_range(hora_error *reason, size_t offset, size_t length);
 
 /* hora__refuse(reason, code, field, format, ...) writes a sentence, which should include the offending
@@ -43,7 +44,8 @@ static inline int hora__refuse_size(hora_error *reason, const char *type)
                         type);
 }
 
-/* Returns `result`, which may also be a success. */
+/* Returns `result`, the outcome of the public call, which may also be a success. If it is an error that no
+ * check has explained, writes the general text of its code. */
 static inline int hora__reason_end(hora_error *reason, int result)
 {
     if (result < 0 && reason != NULL && reason->code != result)

@@ -7,6 +7,7 @@
 
 #include "base/ns.h"
 
+/* Adds a number and its unit, which starts with a blank. */
 static void add_units(struct hora__text *out, int64_t number, const char *unit)
 {
     assert(number >= 0);
@@ -14,7 +15,8 @@ static void add_units(struct hora__text *out, int64_t number, const char *unit)
     hora__text_add(out, unit);
 }
 
-/* Adds the number of large units, and the number of small units of the rest unless it is 0. */
+/* Adds the duration as a number of large units, and of small units for the rest unless that number is 0: "5 h
+ * 12 min", "3 d". */
 static void add_two_units(struct hora__text *out, hora_ns duration, hora_ns large, const char *large_unit,
                           hora_ns small, const char *small_unit)
 {
@@ -27,7 +29,7 @@ static void add_two_units(struct hora__text *out, hora_ns duration, hora_ns larg
     }
 }
 
-/* Seconds, with one decimal below 10 s unless it is 0. */
+/* Adds seconds, with one decimal below 10 s unless it is 0. */
 static void add_seconds(struct hora__text *out, hora_ns duration)
 {
     hora__text_add_number(out, (uint64_t)(duration / HORA__SECOND), 1);
@@ -66,7 +68,7 @@ void hora__text_add_ordinal(struct hora__text *out, int64_t number)
     assert(number >= 0);
     static const char *const endings[] = {"th", "st", "nd", "rd"};
     int64_t last = number % 10;
-    bool is_teen = number % 100 / 10 == 1;
+    bool is_teen = number % 100 / 10 == 1; /* 11th, 12th and 13th */
     hora__text_add_number(out, (uint64_t)number, 1);
     hora__text_add(out, endings[is_teen || last > 3 ? 0 : last]);
 }

@@ -65,18 +65,21 @@ static inline void hora__utf8_copy(char *to, size_t size, const char *text)
 
 /* ---- texts ---- */
 
+/* A text that is being written. */
 struct hora__text {
-    char *text;
-    size_t size;
-    size_t length; /* of the whole text, whether it fits or not */
+    char *text;    /* the caller's memory; may be NULL if size is 0 */
+    size_t size;   /* of that memory, in bytes */
+    size_t length; /* of the whole text so far, whether it fits or not */
 };
 
+/* Starts an empty text in `size` bytes of the caller's memory. */
 static inline struct hora__text hora__text_begin(char *text, size_t size)
 {
     assert(text != NULL || size == 0);
     return (struct hora__text){text, size, 0};
 }
 
+/* Adds a character if it fits; there always remains room for the final NUL. */
 static inline void hora__text_add_char(struct hora__text *out, char character)
 {
     if (out->length + 1 < out->size)
@@ -93,7 +96,7 @@ static inline void hora__text_add(struct hora__text *out, const char *text)
 /* Adds a number, with leading zeros if it has fewer than `digits` digits. */
 static inline void hora__text_add_number(struct hora__text *out, uint64_t number, int digits)
 {
-    char reversed[20];
+    char reversed[20]; /* UINT64_MAX has 20 digits */
     int count = 0;
     do
         reversed[count++] = (char)('0' + number % 10);
@@ -104,7 +107,8 @@ static inline void hora__text_add_number(struct hora__text *out, uint64_t number
         hora__text_add_char(out, reversed[--count]);
 }
 
-/* Writes the final NUL and returns the length of the whole text. */
+/* Writes the final NUL and returns the length of the whole text, like snprintf: the text was cut off if this
+ * is not less than the size. */
 static inline int hora__text_end(struct hora__text *out)
 {
     if (out->size > 0)

@@ -19,8 +19,12 @@
 
 #include "base/build.h"
 
+/* HEAVY: a subtree that weighs more than this many times its sibling is too heavy. DOUBLE: if the inner half
+ * of it weighs at least this many times the outer half, two rotations are needed. */
 enum { HEAVY = 3, DOUBLE = 2, LEFT = 0, RIGHT = 1 };
 
+/* Returns the weight of a subtree, its size plus one; NULL is an empty subtree. Never 0, so that HEAVY and
+ * DOUBLE work for empty subtrees, too. */
 static int64_t weight(const struct hora__tree_node *node)
 {
     return node == NULL ? 1 : (int64_t)node->size + 1;
@@ -31,19 +35,20 @@ static void update_size(struct hora__tree_node *node)
     node->size = (int)(weight(node->child[LEFT]) + weight(node->child[RIGHT]) - 1); /* I2 */
 }
 
-/* Which child of its parent a node is. */
+/* Returns which child of its parent a node is. The node must have a parent. */
 static int side_of(const struct hora__tree_node *node)
 {
     assert(node->parent != NULL);
     return node->parent->child[RIGHT] == node ? RIGHT : LEFT;
 }
 
-/* The pointer that points to this node. */
+/* Returns the pointer of the tree or of the parent that points to this node. */
 static struct hora__tree_node **link_to(struct hora__tree *tree, const struct hora__tree_node *node)
 {
     return node->parent == NULL ? &tree->root : &node->parent->child[side_of(node)];
 }
 
+/* Makes `child`, which may be NULL, the child of `parent` on this side, and links both ways. */
 static void adopt(struct hora__tree_node *parent, int side, struct hora__tree_node *child)
 {
     parent->child[side] = child;
@@ -51,7 +56,8 @@ static void adopt(struct hora__tree_node *parent, int side, struct hora__tree_no
         child->parent = parent;
 }
 
-/* Moves the node down to `side` and its child of the other side up. Returns that child. */
+/* Moves the node down to `side` and its child of the other side up into its position. The order of the nodes
+ * does not change. Restores I2 for both. Returns the child that moved up. */
 static struct hora__tree_node *rotate(struct hora__tree *tree, struct hora__tree_node *node, int side)
 {
     assert(node->child[!side] != NULL);
@@ -75,6 +81,7 @@ static struct hora__tree_node *balance(struct hora__tree *tree, struct hora__tre
     int light = left < right ? LEFT : RIGHT;
     struct hora__tree_node *heavy = node->child[!light];
     assert(heavy != NULL);
+    /* The single rotation below moves the inner half over. If that half is the heavy one, split it first. */
     if (weight(heavy->child[light]) >= DOUBLE * weight(heavy->child[!light]))
         (void)rotate(tree, heavy, !light);
     return rotate(tree, node, light);
@@ -127,7 +134,7 @@ void hora__tree_replace(struct hora__tree *tree, struct hora__tree_node *old, st
     old->size = 0;
 }
 
-/* Removes a node that has at most one child. */
+/* Removes a node that has at most one child, which takes its position, and rebalances the path above it. */
 static void unlink_node(struct hora__tree *tree, struct hora__tree_node *node)
 {
     assert(node->child[LEFT] == NULL || node->child[RIGHT] == NULL);
@@ -201,7 +208,7 @@ int hora__tree_rank(const struct hora__tree *tree, int64_t major, uint64_t minor
     return rank;
 }
 
-/* Checks I1 to I3 for one node. */
+/* Returns true if I1 to I3 hold for one node. */
 static bool check_node(const struct hora__tree *tree, const struct hora__tree_node *node)
 {
     int64_t left = weight(node->child[LEFT]);

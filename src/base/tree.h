@@ -15,21 +15,21 @@
 
 /* A zeroed node is in no tree. */
 struct hora__tree_node {
-    struct hora__tree_node *child[2]; /* [0]: nodes before it, [1]: nodes after it */
-    struct hora__tree_node *parent;
-    int64_t major; /* The caller sets both keys. They must not change while the node is in a tree. */
+    struct hora__tree_node *child[2]; /* [0]: nodes before it, [1]: nodes after it; NULL: none */
+    struct hora__tree_node *parent;   /* NULL: the root */
+    /* The caller sets both keys. They must not change while the node is in a tree. */
+    int64_t major;
     uint64_t minor;
     int size; /* of its subtree, including itself; 0: in no tree */
 };
 
 /* A zeroed tree is empty. A tree may be moved by assignment. */
 struct hora__tree {
-    struct hora__tree_node *root;
-    /* the leftmost node */
-    struct hora__tree_node *first;
+    struct hora__tree_node *root;  /* NULL: the tree is empty */
+    struct hora__tree_node *first; /* the leftmost node; NULL: the tree is empty */
 };
 
-/* The struct of type `type` whose field `field` is the node. */
+/* Returns the struct of type `type` whose field `field` is the node. */
 #define HORA__TREE_ENTRY(node, type, field) ((type *)(void *)((char *)(node) - offsetof(type, field)))
 
 static inline bool hora__tree_is_empty(const struct hora__tree *tree)
@@ -42,12 +42,14 @@ static inline int hora__tree_size(const struct hora__tree *tree)
     return tree->root == NULL ? 0 : tree->root->size;
 }
 
+/* Returns true if the node stands before the position (major, minor), and false if it stands at it or after
+ * it. */
 static inline bool hora__tree_is_before(const struct hora__tree_node *node, int64_t major, uint64_t minor)
 {
     return node->major < major || (node->major == major && node->minor < minor);
 }
 
-/* Insert a node that is in no tree; remove a node of this tree. */
+/* Insert a node that is in no tree, with its keys set; remove a node of this tree, which keeps its keys. */
 void hora__tree_insert(struct hora__tree *tree, struct hora__tree_node *node);
 void hora__tree_remove(struct hora__tree *tree, struct hora__tree_node *node);
 
@@ -64,7 +66,8 @@ struct hora__tree_node *hora__tree_next(const struct hora__tree_node *node);
 /* Returns the number of nodes before this position. */
 int hora__tree_rank(const struct hora__tree *tree, int64_t major, uint64_t minor);
 
-/* For tests and for the check of structures built on trees: whether all invariants hold. Costs O(n log n). */
+/* Returns true if all invariants hold. For tests, and for the checks of structures built on trees. Costs
+ * O(n log n). */
 bool hora__tree_check(const struct hora__tree *tree);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/ns.h"
 #include "base/text.h"
 
-/* Hands the buffer over to the caller's function. */
+/* Hands the contents of the buffer over to the caller's function. After an error it only discards them. */
 static void flush(struct hora__writer *out)
 {
     assert(out->used <= sizeof out->buffer);
@@ -57,9 +57,9 @@ void hora__writer_text(struct hora__writer *out, const char *text)
 
 /* ---- numbers ---- */
 
-enum { DIGITS_MAX = 20 };
+enum { DIGITS_MAX = 20 }; /* of UINT64_MAX */
 
-/* Adds a number with at least `digits` digits. */
+/* Writes a number, with leading zeros if it has fewer than `digits` digits. */
 static void add_number(struct hora__writer *out, uint64_t number, int digits)
 {
     assert(digits <= DIGITS_MAX);
@@ -70,6 +70,7 @@ static void add_number(struct hora__writer *out, uint64_t number, int digits)
     hora__writer_text(out, text);
 }
 
+/* Returns the absolute value, also of INT64_MIN, which has none in int64_t. */
 static uint64_t magnitude(int64_t number)
 {
     return number < 0 ? -(uint64_t)number : (uint64_t)number;
@@ -85,6 +86,7 @@ void hora__writer_int(struct hora__writer *out, int64_t number)
 void hora__writer_long_seconds(struct hora__writer *out, uint64_t seconds, uint32_t nanoseconds)
 {
     assert(nanoseconds < HORA__SECOND);
+    /* Drop trailing zeros, but keep one digit. */
     int digits = 9;
     for (; nanoseconds % 10 == 0 && digits > 1; nanoseconds /= 10)
         digits--;
@@ -105,13 +107,14 @@ void hora__writer_seconds(struct hora__writer *out, int64_t ns)
 void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
 {
     assert(ns >= 0);
+    /* Like %g, use an exponent below 1e-4 and from 1e6 on. */
     bool is_small = ns > 0 && ns < HORA__SECOND / 10000;
     if (!is_small && ns / HORA__SECOND < 1000000) {
         hora__writer_seconds(out, ns);
         return;
     }
-    int exponent = -9;
-    uint64_t digit_value = 1; /* value of the first digit */
+    int exponent = -9;        /* a digit_value of 1 is a nanosecond */
+    uint64_t digit_value = 1; /* value of the first digit, in nanoseconds */
     for (; (uint64_t)ns / digit_value >= 10; digit_value *= 10)
         exponent++;
     uint64_t rest = (uint64_t)ns % digit_value;
@@ -129,7 +132,7 @@ void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
 
 /* ---- strings ---- */
 
-/* Copies one character, or U+FFFD for an invalid byte. Returns the position behind it. */
+/* Writes one character, or U+FFFD for an invalid byte. Returns the position behind it. */
 static const char *add_character(struct hora__writer *out, const char *at)
 {
     int length = hora__utf8_length(at);
@@ -145,6 +148,7 @@ static const char *add_character(struct hora__writer *out, const char *at)
 /* Returns the letter that follows the backslash in JSON's short escapes, or 0 if the character has none. */
 static char json_letter(char character)
 {
+    /* `letter` corresponds to `character` by position in these two strings. */
     static const char from[] = "\"\\\b\f\n\r\t";
     static const char to[] = "\"\\bfnrt";
     const char *found = strchr(from, character);
@@ -169,6 +173,7 @@ void hora__writer_json(struct hora__writer *out, const char *string)
             string = add_character(out, string);
             continue;
         }
+        /* A control character without a short escape becomes \u00 and two hexadecimal digits. */
         hora__writer_text(out, letter != '\0' ? "\\" : "\\u00");
         if (letter == '\0') {
             hora__writer_char(out, hex[byte / 16]);
@@ -180,7 +185,8 @@ void hora__writer_json(struct hora__writer *out, const char *string)
     hora__writer_char(out, '"');
 }
 
-/* Copies a text with a backslash before the characters that the metrics formats escape. */
+/* Writes a text with a backslash before each backslash and line feed, and before each quote if
+ * escapes_quotes: these are the characters that the metrics formats escape. */
 static void add_escaped(struct hora__writer *out, const char *text, bool escapes_quotes)
 {
     while (*text != '\0') {
@@ -224,7 +230,7 @@ int hora__json_end(struct hora__json *json)
     return hora__writer_end(&json->out);
 }
 
-/* Writes the comma and the key in front of a value. */
+/* Writes the comma and the key that precede a value. A key of NULL means that the value has none. */
 static void begin_value(struct hora__json *json, const char *key)
 {
     if (json->needs_comma)
