@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.h - the only source of memory of the library, and free lists of memory
+/* alloc.h - memory: allocation, marking of memory on free lists, and free lists of blocks
  *
- * The simulator counts the live blocks and can make the n-th allocation fail. */
+ * All memory of the library comes from the functions below. The simulator replaces them: it counts the live
+ * blocks and can make the n-th allocation fail. */
 #ifndef HORA_SYS_ALLOC_H
 #define HORA_SYS_ALLOC_H
 
@@ -9,9 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Words that several threads write should be this far from data that other threads only read. */
+/* The size of a cache line in bytes. Words that several threads write should be this far from data that other
+ * threads only read. */
 enum { HORA__CACHE_LINE = 64 };
 
+/* Frees memory from any of the functions below. NULL is allowed. */
 void hora__free(void *memory);
 
 /* Returns `count` objects of `size` bytes, all zero. NULL: no memory, or the product overflows. */
@@ -31,7 +34,8 @@ __attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size)
 #define HORA__BEGINS_LINE _Alignas(HORA__CACHE_LINE)
 #endif
 
-/* Asks the processor to fetch the start of a block that will be used soon. NULL is allowed. */
+/* Asks the processor to fetch the first three cache lines of a block that will be used soon. NULL is allowed,
+ * and so is a block that is shorter: a prefetch beyond its end has no effect on the program. */
 static inline void hora__prefetch(const void *block)
 {
     const char *byte = block;
@@ -53,11 +57,12 @@ static inline void hora__prefetch_line(const void *line)
 /* Memory on a free list.
  *
  * A use of memory on a free list would go unnoticed, because the memory is still allocated. So each free list
- * declares which memory rests and when it wakes. AddressSanitizer reports every use of resting memory. The
- * simulator fills it with a pattern and fails the schedule if the pattern has changed when the memory leaves
- * the list. In other builds these calls do nothing.
+ * marks memory as resting (hora__memory_rests) while it is on the list, and as awake (hora__memory_wakes)
+ * when it is handed out. AddressSanitizer reports every use of resting memory. The simulator fills it with a
+ * pattern and fails the schedule if the pattern has changed when the memory wakes. In other builds these
+ * calls do nothing.
  *
- * A free list needs a few bytes of the memory for its own links, and these do not rest. In builds that check
+ * A free list needs a few bytes of the memory for its links, and these do not rest. In builds that check
  * memory the links are at the end of a block, because most late uses hit its start, where a future has its
  * reference count. LeakSanitizer finds the blocks of a list through the links. */
 
@@ -78,8 +83,8 @@ static inline void hora__prefetch_line(const void *line)
 #define HORA__CHECKS_MEMORY
 #endif
 
-/* Whether the library keeps memory for reuse instead of freeing it. In the simulator each schedule
- * decides. */
+/* Returns true if the library keeps memory for reuse instead of freeing it. In the simulator each schedule
+ * decides, so that both ways are tested. */
 #ifdef HORA_SIM
 bool hora__keeps_memory(void);
 #else
@@ -89,13 +94,15 @@ static inline bool hora__keeps_memory(void)
 }
 #endif
 
-/* Free lists are short in the simulator, so that few tasks fill one and move memory between threads. */
+/* HORA__KEPT(many, few) is the length of a free list. Free lists are short in the simulator, so that few
+ * tasks fill one and move memory between threads. */
 #ifdef HORA_SIM
 #define HORA__KEPT(many, few) (few)
 #else
 #define HORA__KEPT(many, few) (many)
 #endif
 
+/* Mark a part of an allocation: once it rests, it must not be used until it wakes. */
 #ifdef HORA_SIM
 
 void hora__memory_rests(void *memory, size_t size);
@@ -115,7 +122,6 @@ static inline void hora__memory_wakes(void *memory, size_t size)
 
 #else
 
-/* A part of an allocation rests: it must not be used until it wakes. */
 static inline void hora__memory_rests(void *memory, size_t size)
 {
     (void)memory;
@@ -134,17 +140,19 @@ static inline void hora__memory_wakes(void *memory, size_t size)
 
 /* The bytes of a resting block that belong to the free list. */
 struct hora__links {
-    void *next;
-    /* free for a list that needs a second link */
-    void *other;
+    void *next;  /* the next block; NULL: none */
+    void *other; /* for a list that needs a second link; other lists do not use it */
 };
 
 #ifdef HORA__CHECKS_MEMORY
 
-/* The size that the caller of hora__alloc asked for. */
+/* hora__block_links returns the links of a block; hora__block_rests and hora__block_wakes mark a whole block
+ * except for its links. */
+
+/* Returns the size that the caller of hora__alloc asked for. */
 size_t hora__memory_size(void *block);
 
-/* The bytes in front of the links, which are aligned for pointers. */
+/* Returns the number of bytes in front of the links, which are aligned for pointers. */
 static inline size_t hora__resting_size(void *block)
 {
     return hora__memory_size(block) / sizeof(void *) * sizeof(void *) - sizeof(struct hora__links);
@@ -172,7 +180,6 @@ static inline struct hora__links *hora__block_links(void *block)
     return block;
 }
 
-/* A whole block rests, except for its links. */
 static inline void hora__block_rests(void *block)
 {
     (void)block;
@@ -187,15 +194,17 @@ static inline void hora__block_wakes(void *block)
 
 /* ---- free lists of blocks ---- */
 
-/* What the blocks of a thread's free lists are for. All blocks of one list have the same size. */
+/* The free lists that each thread has: one per kind of block. All blocks of one list have the same size.
+ * HORA__KEEPSAKES is the number of kinds. */
 enum hora__block_kind { HORA__BLOCK_PLAIN_FUTURE, HORA__BLOCK_SCHEDULED_FUTURE, HORA__KEEPSAKES };
 
 /* A free list of blocks of one size. Only one thread at a time may use it. */
 struct hora__blocks {
-    void *first;
-    int count;
+    void *first; /* NULL: the list is empty */
+    int count;   /* blocks on the list */
 };
 
+/* Adds a block, which rests from now on. */
 static inline void hora__blocks_push(struct hora__blocks *blocks, void *block)
 {
     assert(block != NULL && blocks->count >= 0);
@@ -205,7 +214,7 @@ static inline void hora__blocks_push(struct hora__blocks *blocks, void *block)
     blocks->count++;
 }
 
-/* Returns NULL if the list is empty. */
+/* Removes the block that was added last and wakes it. Returns NULL if the list is empty. */
 static inline void *hora__blocks_pop(struct hora__blocks *blocks)
 {
     assert((blocks->first == NULL) == (blocks->count == 0));
@@ -214,11 +223,12 @@ static inline void *hora__blocks_pop(struct hora__blocks *blocks)
         hora__block_wakes(block);
         blocks->first = hora__block_links(block)->next;
         blocks->count--;
-        hora__prefetch(blocks->first);
+        hora__prefetch(blocks->first); /* the next caller gets this one */
     }
     return block;
 }
 
+/* Frees all blocks of the list. */
 static inline void hora__blocks_free(struct hora__blocks *blocks)
 {
     void *block;

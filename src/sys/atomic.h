@@ -23,13 +23,18 @@
 
 #include "base/build.h"
 
+/* The hooks of the simulator, which do nothing in other builds:
+ *   HORA__ATOMIC_POINT   lets another thread run; HORA__WEAK_POINT does so only with weak memory
+ *   HORA__WEAK_...       records an operation in a word's history, or chooses the value that a load returns
+ *   HORA__ORDER_FAULT    weakens the next operation if a fault is planted */
 #ifdef HORA_SIM
 #include "simulator/weak.h"
 void hora__sim_point(void);
 #define HORA__ATOMIC_POINT()      hora__sim_point()
 #define HORA__WEAK_POINT()        (hora__sim_weak ? hora__sim_point() : (void)0)
 #define HORA__WEAK_INIT(a, value) (hora__sim_weak ? hora__sim_weak_init((a), (int64_t)(value)) : (void)0)
-/* Memory that is not atomic, but is handed over through atomic words: a write or a read of it. */
+/* A write and a read of memory that is not atomic, but is handed over through atomic words. The simulator
+ * reports a read that is not ordered after the write. FORGET is for memory that is freed or reused. */
 #define HORA__WEAK_PLAIN_WRITE(place)  (hora__sim_weak ? hora__sim_weak_init((place), 0) : (void)0)
 #define HORA__WEAK_PLAIN_READ(place)   (hora__sim_weak ? hora__sim_weak_use(place) : (void)0)
 #define HORA__WEAK_FORGET(start, size) (hora__sim_weak ? hora__sim_weak_forget((start), (size)) : (void)0)
@@ -63,7 +68,7 @@ void hora__sim_point(void);
 #define HORA__ORDER_FAULT(name, order)                   ((void)0)
 #endif
 
-/* Signed and 32 bits wide, as the futex requires. */
+/* The ordinary atomic word: 32 bits wide, as the futex requires. */
 typedef struct hora__atomic {
     _Atomic int32_t value;
 } hora__atomic;
@@ -138,8 +143,8 @@ static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
 }
 
 /* A wide word that is written under a lock and read with or without it. The holder of the lock peeks: no
- * other thread can write meanwhile, so a peek is no point for the simulator. The store is no point either,
- * since taking the lock was one. */
+ * other thread can write while it holds the lock, so a peek is no point where the simulator switches threads.
+ * The store is no such point either, since taking the lock was one. */
 typedef struct hora__atomic64 {
     _Atomic int64_t value;
 } hora__atomic64;
@@ -163,8 +168,8 @@ static inline void hora__atomic64_store(hora__atomic64 *a, int64_t value)
     atomic_store(&a->value, value);
 }
 
-/* A store whose order after earlier operations of the thread matters to readers without the lock. It is a
- * point for the simulator. */
+/* A store whose order relative to the thread's other operations matters to readers without the lock. So,
+ * unlike hora__atomic64_store, it is a point where the simulator switches threads. */
 static inline void hora__atomic64_publish(hora__atomic64 *a, int64_t value)
 {
     HORA__ATOMIC_POINT();
@@ -181,6 +186,7 @@ static inline int64_t hora__atomic64_add(hora__atomic64 *a, int64_t value)
     return before;
 }
 
+/* An atomic pointer, for lists and caches that threads read without a lock. */
 typedef struct hora__atomic_pointer {
     _Atomic(void *) value;
 } hora__atomic_pointer;
@@ -211,12 +217,13 @@ static inline bool hora__atomic_pointer_cas(hora__atomic_pointer *a, void *expec
     return changed;
 }
 
-/* A number that orders nothing else. Its operations are relaxed and no points for the simulator. */
+/* A number that orders nothing else. Its operations are relaxed and no points for the simulator, unless it
+ * simulates weak memory. */
 typedef struct hora__counter {
     _Atomic int64_t value;
 } hora__counter;
 
-/* Only for the one thread that writes the counter. */
+/* Stores a value. No two threads may write the counter at the same time. */
 HORA__INLINE void hora__counter_set(hora__counter *counter, int64_t value)
 {
     HORA__WEAK_POINT();
@@ -239,7 +246,7 @@ HORA__INLINE void hora__counter_add(hora__counter *counter, int64_t value)
     (void)before;
 }
 
-/* For counters that no two threads change at the same time. */
+/* Adds to a counter that no two threads change at the same time, without a read-modify-write operation. */
 HORA__INLINE void hora__counter_add_alone(hora__counter *counter, int64_t value)
 {
     hora__counter_set(counter, hora__counter_read(counter) + value);
@@ -252,7 +259,7 @@ HORA__INLINE void hora__counter_raise_alone(hora__counter *counter, int64_t valu
         hora__counter_set(counter, value);
 }
 
-/* Adds one and returns the new value, which no other call returns. */
+/* Adds one and returns the new value, which no other call on this counter returns. */
 HORA__INLINE int64_t hora__counter_next(hora__counter *counter)
 {
     HORA__WEAK_POINT();
@@ -278,7 +285,8 @@ HORA__INLINE int64_t hora__counter_observe(const hora__counter *counter)
                            memory_order_acquire);
 }
 
-/* hora__counter_add and hora__counter_add_alone that publish. */
+/* Like hora__counter_add and hora__counter_add_alone, but a thread that observes the new value sees
+ * everything done before it. */
 HORA__INLINE void hora__counter_add_publish(hora__counter *counter, int64_t value)
 {
     HORA__WEAK_POINT();
@@ -292,10 +300,11 @@ HORA__INLINE void hora__counter_add_alone_publish(hora__counter *counter, int64_
     hora__counter_publish(counter, hora__counter_read(counter) + value);
 }
 
-/* The part of a pool's books that an inbox with a lock of its own keeps: threads that insert there meet
- * nowhere else. Written under that lock; the books are the sum of all parts. */
+/* The part of a pool's books that an inbox keeps for the tasks inserted there, so that threads of different
+ * inboxes do not write to a common cache line. Written under the inbox's lock. The books are the sum of all
+ * parts. */
 struct hora__branch {
-    hora__counter accepted;  /* accepted there */
+    hora__counter accepted;  /* tasks accepted by this inbox */
     hora__counter cancelled; /* of these, removed because they were cancelled: they count as finished, too */
 };
 

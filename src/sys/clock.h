@@ -8,15 +8,16 @@
 
 #include "base/rate.h"
 
-/* src/sync/clock.h converts a hora_clock_id into one of these; src/sys does not use the public headers. */
+/* The clocks of the machine. src/sync/clock.h converts a hora_clock_id into one of these, because src/sys
+ * does not use hora/clock.h. */
 enum hora__timeline {
-    HORA__MONOTONIC = 0,
-    HORA__BOOTTIME = 1,
-    HORA__WALL = 2,
+    HORA__MONOTONIC = 0, /* is never set, and need not advance while the machine is suspended */
+    HORA__BOOTTIME = 1,  /* is never set, and advances while the machine is suspended */
+    HORA__WALL = 2,      /* the time of day, since 1970 in UTC; may be set */
 };
 
-/* Whether a sleep ends exactly at its deadline. It does in the simulator, where time passes only when all
- * threads sleep. A real machine is late by some ten microseconds. */
+/* 1 if a sleep ends exactly at its deadline, as in the simulator, where time passes only when all threads
+ * sleep. A real machine is late by some ten microseconds. */
 #ifdef HORA_SIM
 enum { HORA__SLEEP_IS_EXACT = 1 };
 #else
@@ -39,13 +40,14 @@ int64_t hora__now(enum hora__timeline timeline);
 
 /* Immutable after hora__ticker_init. */
 struct hora__ticker {
-    bool is_fast;        /* ticks of the processor; else nanoseconds of the monotonic clock */
-    int64_t start_ticks; /* ticks and nanoseconds of the same moment */
+    bool is_fast; /* ticks of the processor; else nanoseconds of the monotonic clock */
+    /* ticks and nanoseconds of the same moment, shortly before hora__ticker_init returned */
+    int64_t start_ticks;
     int64_t start_ns;
     struct hora__rate coarse; /* the first measurement: good to 1 %, usually to 0.2 % */
 };
 
-/* May take some ten microseconds. */
+/* Selects the counter and measures its rate for the first time. May take some ten microseconds. */
 void hora__ticker_init(struct hora__ticker *ticker);
 
 /* Returns the current rates. The rate for values is good to a millionth once the ticker is older than a tenth
@@ -69,6 +71,7 @@ static inline int64_t hora__ticks_of_processor(void)
 #endif
 }
 
+/* Returns the current reading of the ticker. */
 static inline int64_t hora__ticks(const struct hora__ticker *ticker)
 {
     return __builtin_expect(ticker->is_fast, true) ? hora__ticks_of_processor() : hora__now(HORA__MONOTONIC);

@@ -21,7 +21,7 @@
 #include "sys/atomic.h"
 #include "sys/futex.h"
 
-/* The system's own objects inside ours. */
+/* The lock and the condition variable of the system, which hora__mutex and hora__cond contain. */
 #ifdef HORA_SIM
 
 typedef struct hora__native_mutex {
@@ -43,6 +43,7 @@ typedef pthread_cond_t hora__native_cond;
 
 #endif
 
+/* The ranks, in the order in which a thread may take the locks. */
 enum hora__rank {
     HORA__RANK_OBJECT = 1,    /* a queue or a latch */
     HORA__RANK_INBOX = 2,     /* an inbox lane, where threads insert without the queue's lock */
@@ -53,14 +54,15 @@ enum hora__rank {
     HORA__RANK_NAMES = 7,     /* names of tasks and the measurements under them */
 };
 
-/* Without assertions, and with a lock of one word, locking is so short that it is inline. */
+/* Defined in builds without assertions that use the lock of one word. Locking is then short enough to be
+ * inline. */
 #if defined(NDEBUG) && !defined(HORA_SIM) && !defined(HORA_PARKER_COND)
 #define HORA__MUTEX_IS_INLINE
 #endif
 
 typedef struct hora__mutex {
-    hora__native_mutex native;
-    uint8_t rank; /* an enum hora__rank */
+    hora__native_mutex native; /* does the locking */
+    uint8_t rank;              /* an enum hora__rank; immutable */
 #ifndef HORA__MUTEX_IS_INLINE
     hora__atomic owner; /* hora__thread_id() of the holder, 0: none; only the holder writes it */
 #endif
@@ -69,15 +71,17 @@ typedef struct hora__mutex {
 __attribute__((warn_unused_result)) int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank);
 void hora__mutex_destroy(hora__mutex *mutex);
 
-/* Whether the lock is free at this moment. For callers that must not wait for a thread that a debugger has
- * stopped. */
+/* Returns true if no thread holds the lock at this moment. For dumps in a debugger, which must not wait for a
+ * thread that the debugger has stopped. */
 bool hora__mutex_is_free(hora__mutex *mutex);
 
 #ifdef HORA__MUTEX_IS_INLINE
 
-/* Like the functions of mutex.c, without their checks. */
-extern HORA__THREAD_LOCAL int hora__objects_held; /* number of object locks that the thread holds */
+/* The number of object locks that the calling thread holds. */
+extern HORA__THREAD_LOCAL int hora__objects_held;
 
+/* The functions below do the same as those of mutex.c, without their checks. The _as variants are for callers
+ * that know the rank at compile time, which saves reading it and the test of it. */
 HORA__INLINE void hora__mutex_lock_as(hora__mutex *mutex, enum hora__rank rank)
 {
     hora__word_lock(&mutex->native);
@@ -112,7 +116,8 @@ static inline bool hora__mutex_holds_object(void)
 void hora__mutex_lock(hora__mutex *mutex);
 void hora__mutex_unlock(hora__mutex *mutex);
 
-/* The same for callers that know the rank at compile time, which saves reading it. */
+/* Lock and unlock for callers that know the rank at compile time. Inline builds save reading it; here it is
+ * only checked. */
 static inline void hora__mutex_lock_as(hora__mutex *mutex, enum hora__rank rank)
 {
     assert(mutex->rank == (uint8_t)rank);
@@ -127,24 +132,26 @@ static inline void hora__mutex_unlock_as(hora__mutex *mutex, enum hora__rank ran
     hora__mutex_unlock(mutex);
 }
 
-/* Whether the calling thread holds the lock of some object. It is then inside a callback that runs under that
- * lock. */
+/* Returns true if the calling thread holds the lock of some object. A public function that finds this was
+ * called from a callback that runs under that lock. */
 bool hora__mutex_holds_object(void);
 
-/* Whether the calling thread holds the lock. Only for assertions: release builds do not have it. The answer
- * is exact whatever other threads do. */
+/* Returns true if the calling thread holds the lock. Only for assertions: release builds do not have it. The
+ * answer is exact whatever other threads do. */
 bool hora__mutex_held(const hora__mutex *mutex);
 #endif
 
 #if defined(HORA_SIM) || defined(HORA_PARKER_COND)
 
+/* A condition variable, which only the portable parker uses. */
 typedef struct hora__cond {
     hora__native_cond native;
 } hora__cond;
 
 __attribute__((warn_unused_result)) int hora__cond_init(hora__cond *cond);
 void hora__cond_destroy(hora__cond *cond);
-/* Waits until signalled, or until the monotonic clock shows deadline_ns. May return without a reason. */
+/* Releases the lock, waits until signalled or until the monotonic clock shows deadline_ns, and takes the lock
+ * again. INT64_MAX: no deadline. May return without a reason. */
 void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns);
 void hora__cond_signal(hora__cond *cond);
 

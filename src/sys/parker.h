@@ -17,20 +17,20 @@
 #include "sys/mutex.h"
 
 typedef struct hora__parker {
-    hora__atomic state;
+    hora__atomic state; /* permit or none, and how the owner sleeps: see the two implementations */
 #ifdef HORA_PARKER_COND
-    hora__mutex lock;
-    hora__cond cond;
+    hora__mutex lock; /* guards changes of state; rank PARKER */
+    hora__cond cond;  /* signalled by unpark */
 #else
     /* For sleeps that the futex does not support. The owner opens it; other threads use it only while state
      * is POLLING. */
     struct hora__event event;
-    int timer_fds[3]; /* one per timeline; -1: not open */
-    /* reports that the clock was set; -1: not open */
-    int watch_fd;
+    int timer_fds[3]; /* one per timeline; only the owner uses them; -1: not open */
+    int watch_fd;     /* becomes readable when the clock is set; only the owner uses it; -1: not open */
 #endif
 } hora__parker;
 
+/* Makes a parker without a permit. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__parker_init(hora__parker *parker);
 void hora__parker_destroy(hora__parker *parker);
 
@@ -44,10 +44,11 @@ void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t dead
  * events, the call returns once a second. */
 void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 
-/* Any thread may call this. The parker must not be destroyed before it has returned. */
+/* Adds the permit, if there is none, and wakes the owner. Any thread may call this. The parker must not be
+ * destroyed before the call has returned. */
 void hora__unpark(hora__parker *parker);
 
-/* Whether the parker holds a permit. */
+/* Returns true if the parker holds a permit: the owner's next park returns at once. */
 bool hora__parker_has_permit(const hora__parker *parker);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * How it works      The permit is a flag under a lock. A condition waits on the monotonic clock only. So a
  *                   sleep on another clock, or one that watches the clocks, is cut into slices of at most
- *                   a second, after each of which the caller reads the clocks.
+ *                   a second. park returns after each slice, and the caller reads the clocks.
  * Invariants        I1 state changes only under the lock, and only park removes the permit.
  * Locks             parker->lock (rank PARKER), a leaf. */
 #include "sys/parker.h"
@@ -35,7 +35,7 @@ void hora__parker_destroy(hora__parker *parker)
     hora__mutex_destroy(&parker->lock);
 }
 
-/* Returns the deadline, but at most a second from now, on the monotonic clock. */
+/* Returns a time on the monotonic clock: the deadline, or a second from now if that is earlier. */
 static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
 {
     int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
@@ -44,7 +44,8 @@ static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
     return hora__ns_add(hora__now(HORA__MONOTONIC), left);
 }
 
-/* Sleeps until `until` on the monotonic clock, and takes the permit. */
+/* Sleeps until unpark is called or the monotonic clock shows `until`, and takes the permit if there is
+ * one. */
 static void park_until(hora__parker *parker, int64_t until)
 {
     assert(!hora__mutex_held(&parker->lock));
@@ -60,7 +61,7 @@ static void park_until(hora__parker *parker, int64_t until)
 
 void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
-    bool whole = timeline == HORA__MONOTONIC || deadline_ns == INT64_MAX;
+    bool whole = timeline == HORA__MONOTONIC || deadline_ns == INT64_MAX; /* no need for slices */
     park_until(parker, whole ? deadline_ns : slice_end(timeline, deadline_ns));
 }
 

@@ -6,14 +6,14 @@
  *                   clock to be set. For these the owner sleeps in poll on an event descriptor, a timer of
  *                   the timeline and a watch on the clock. It opens each at the first sleep that needs it,
  *                   and keeps it.
- *                   The owner renews the watch after a sleep that the watch ended, never before a sleep:
- *                   between a renewal and the next sleep the caller reads the clocks, so no change is
- *                   missed.
+ *                   The owner renews the watch after a sleep that the watch ended, never before a sleep.
+ *                   Between a renewal and the next sleep the caller reads the clocks, so it misses no
+ *                   change.
  * States            EMPTY  -> PERMIT   unpark
  *                   EMPTY  -> PARKED   the owner goes to sleep on the futex
  *                   EMPTY  -> POLLING  the owner goes to sleep in poll
  *                   PARKED, POLLING -> PERMIT  unpark, which then wakes the owner
- *                   PARKED, POLLING -> EMPTY   the owner woke by itself
+ *                   PARKED, POLLING -> EMPTY   the owner wakes without a permit
  *                   PERMIT -> EMPTY    the owner takes the permit
  * Invariants        I1 only the owner leaves PERMIT, so a permit is never lost.
  *                   I2 the state is PARKED or POLLING only while the owner is inside hora__park.
@@ -54,12 +54,14 @@ void hora__parker_destroy(hora__parker *parker)
     hora__watch_fd_free(parker->watch_fd);
 }
 
+/* Takes the permit. Returns false if there is none. */
 static bool take_permit(hora__parker *parker)
 {
     return hora__atomic_cas(&parker->state, PERMIT, EMPTY);
 }
 
-/* Goes from EMPTY to a sleeping state. Returns false, with the permit taken, if unpark was faster. */
+/* Changes the state from EMPTY to a sleeping state. Returns false, with the permit taken, if another thread
+ * called unpark first. */
 static bool begin_sleep(hora__parker *parker, int32_t sleeping)
 {
     assert(sleeping == PARKED || sleeping == POLLING);
@@ -71,6 +73,8 @@ static bool begin_sleep(hora__parker *parker, int32_t sleeping)
     return false;
 }
 
+/* Sleeps on the word until unpark or the deadline. `timeline` is one that the futex supports: monotonic or
+ * wall. Takes the permit, if there is one. */
 static void park_on_futex(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
     if (!begin_sleep(parker, PARKED))
@@ -78,10 +82,12 @@ static void park_on_futex(hora__parker *parker, enum hora__timeline timeline, in
     if (HORA__FAULT(PARKER_IGNORES_DEADLINE))
         deadline_ns = INT64_MAX;
     hora__futex_wait(&parker->state, PARKED, timeline, deadline_ns);
+    /* The state is PARKED or PERMIT. The owner takes a permit that arrived with the wake-up. */
     (void)hora__atomic_exchange(&parker->state, EMPTY);
 }
 
-/* Opens the event and the timer of this timeline. Returns false if the system has no descriptors left. */
+/* Opens the event and the timer of this timeline unless they are open. Returns false if the system has no
+ * descriptors left. */
 static bool have_descriptors(hora__parker *parker, enum hora__timeline timeline)
 {
     if (parker->event.fd < 0 && hora__event_init(&parker->event) < 0)
@@ -91,8 +97,9 @@ static bool have_descriptors(hora__parker *parker, enum hora__timeline timeline)
     return parker->timer_fds[timeline] >= 0;
 }
 
-/* Without descriptors the caller reads its clock once a second. A wake-up is late only after the clock was
- * set or the machine was suspended. */
+/* Sleeps at most a second, on the futex. For sleeps that need descriptors if there are none: the caller then
+ * reads its clock once a second. A wake-up is late only after the clock was set or the machine was
+ * suspended. */
 static void park_in_slices(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
     int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
@@ -101,13 +108,14 @@ static void park_in_slices(hora__parker *parker, enum hora__timeline timeline, i
     park_on_futex(parker, HORA__MONOTONIC, hora__ns_add(hora__now(HORA__MONOTONIC), left));
 }
 
-/* Needs open descriptors. watch_fd is -1 for a sleep that does not watch the clock. */
+/* Sleeps in poll until unpark, the deadline or a change of the clock. The descriptors must be open. watch_fd
+ * is -1 for a sleep that does not watch the clock. Takes the permit, if there is one. */
 static void park_in_poll(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns,
                          int watch_fd)
 {
     assert(parker->event.fd >= 0 && parker->timer_fds[timeline] >= 0);
-    /* A post may arrive late, for a sleep that is already over. It only makes the next sleep end without a
-     * reason. */
+    /* Discard the signal of an unpark whose permit was taken already. If such a signal arrives only after
+     * this line, the sleep below ends without a reason, which is allowed. */
     hora__event_consume(&parker->event);
     if (HORA__FAULT(PARKER_MISSES_SET_CLOCK) && watch_fd >= 0)
         hora__watch_fd_renew(watch_fd);
@@ -141,7 +149,7 @@ void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int
         parker->watch_fd = hora__watch_fd_new();
     if (parker->watch_fd < 0 || !have_descriptors(parker, timeline))
         park_in_slices(parker, timeline, deadline_ns);
-    else if (watched) /* else the caller must read the clocks first: the watch is complete only from now on */
+    else if (watched) /* if not, return: the caller must read the clocks now that the watch has started */
         park_in_poll(parker, timeline, deadline_ns, parker->watch_fd);
 }
 

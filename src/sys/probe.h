@@ -4,10 +4,11 @@
  *     HORA__PROBE(task_start, future, name);
  *
  * How it works      A probe is one instruction that does nothing, and a note in the executable with the
- *                   position of the instruction and of its arguments. So an argument should already be
- *                   computed. A tool that attaches puts a breakpoint there. The header comes from Debian's
- *                   systemtap-sdt-dev and is not needed at run time. In builds without it, and in the
- *                   simulator, a probe is nothing.
+ *                   position of the instruction and of its arguments. A tool that attaches puts a
+ *                   breakpoint there. Arguments are evaluated even if no tool is attached, so pass only
+ *                   values that are at hand. The header comes from Debian's systemtap-sdt-dev and is not
+ *                   needed at run time. In builds without it, and in the simulator, a probe expands to
+ *                   nothing.
  *
  * Each name occurs once in the program, in a function that is not inlined into several: perf cannot attach
  * otherwise. docs/guide/seeing.md lists all probes with their arguments; tests/tools/probes checks the

@@ -11,21 +11,22 @@
 /* Returns how many threads can run at once, by affinity and by the quota of the control group; at least 1. */
 int hora__processors(void);
 
-/* Returns a small number that threads running at the same time mostly do not share: the number of the current
- * processor, or else one of the thread. */
+/* Returns a number that spreads threads over the parts of a structure: the number of the current processor
+ * or, where the system does not report it, the number of the thread. Threads that run at the same time mostly
+ * get different numbers. */
 int hora__processor(void);
 
 /* Spinning: reading a word again and again because another processor is about to change it.
  *
- * Only for changes that come soon, and at most a fixed number of times, because a spinning thread occupies a
- * processor. */
+ * Use it only for changes that will happen soon, and limit the number of reads, because a spinning thread
+ * occupies a processor. */
 
-/* Whether spinning can help at all: the process has more than one processor, so the thread that is to change
- * the word can run meanwhile. Determined once, at the first call. */
+/* Returns true if spinning can help: the process has more than one processor, so the thread that will change
+ * the word can run at the same time. Determined once, at the first call. */
 bool hora__pause_helps(void);
 
-/* Goes between two reads and tells the processor that the thread is spinning. Does nothing in the simulator,
- * where the read itself lets other threads run. */
+/* Informs the processor that the thread is spinning; call it between two reads. Does nothing in the
+ * simulator, where the read itself lets other threads run. */
 static inline void hora__pause(void)
 {
 #if defined(HORA_SIM)
@@ -43,13 +44,14 @@ static inline void hora__pause(void)
  * limited instead. */
 
 struct hora__spin {
-    int64_t until; /* on the monotonic clock */
-    /* reads so far */
-    int looks;
+    int64_t until; /* when to stop, on the monotonic clock; INT64_MIN: spinning does not help */
+    int looks;     /* reads so far */
 };
 
+/* Number of reads of the word between two readings of the clock. */
+
 #ifdef HORA_SIM
-enum { HORA__SPIN_LOOKS_PER_READING = 2 }; /* the limit itself */
+enum { HORA__SPIN_LOOKS_PER_READING = 2 }; /* after these the time is over */
 #else
 enum { HORA__SPIN_LOOKS_PER_READING = 32 };
 #endif
@@ -57,11 +59,12 @@ enum { HORA__SPIN_LOOKS_PER_READING = 32 };
 /* Starts spinning for at most `ns` nanoseconds. */
 void hora__spin_begin(struct hora__spin *spin, int64_t ns);
 
-/* Called once in a while: whether there is time left. Yields to threads that wait for this processor, since
- * one of them may be the thread that is to change the word. */
+/* Returns true if there is time left. Yields to threads that wait for this processor, since one of them may
+ * be the thread that will change the word. hora__spin_goes_on calls it once in a while. */
 bool hora__spin_has_time(const struct hora__spin *spin);
 
-/* Called after a read that did not find the change: whether to read again. */
+/* Returns true if the caller should read the word again. Call it after a read that did not find the
+ * change. */
 static inline bool hora__spin_goes_on(struct hora__spin *spin)
 {
     hora__pause();

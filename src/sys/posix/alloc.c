@@ -18,6 +18,7 @@ void *hora__alloc_dirty(size_t size)
     return malloc(size);
 }
 
+/* aligned_alloc requires a size that is a multiple of the alignment. */
 void *hora__alloc_lines(size_t size)
 {
     return aligned_alloc(HORA__CACHE_LINE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - event, timer and watch descriptors: eventfd and timerfd on Linux; elsewhere a pipe, and no
- * timers
+/* event.c - event, timer and watch descriptors: eventfd and timerfd on Linux; elsewhere a pipe for events,
+ * and no timers or watches
  *
  * All descriptors are non-blocking and close on exec. */
 #include "sys/event.h"
@@ -22,6 +22,8 @@
 
 #ifdef __linux__
 
+/* Opens the descriptors of an event. Returns 0 or a negative errno, which is the error of hora with the same
+ * name. May leave descriptors open when it fails; the caller closes them. */
 static int open_event(struct hora__event *event)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -32,6 +34,7 @@ static int open_event(struct hora__event *event)
 
 #else
 
+/* Makes a descriptor non-blocking, and closed on exec. */
 static int set_flags(int fd)
 {
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
@@ -79,13 +82,14 @@ void hora__event_signal(const struct hora__event *event)
     do
         written = write(event->write_fd, &one, sizeof one);
     while (written < 0 && errno == EINTR);
-    /* EAGAIN: it is full, hence readable */
+    /* EAGAIN needs no handling: the counter or the pipe is full, hence readable already. */
     errno = before;
 }
 
 void hora__event_consume(const struct hora__event *event)
 {
     assert(event->fd >= 0);
+    /* One read empties an eventfd; a pipe may hold several signals. */
     uint64_t buffer;
     ssize_t got;
     do
@@ -141,7 +145,7 @@ void hora__timer_fd_arm(int fd, int64_t deadline_ns)
     assert(fd >= 0);
     struct itimerspec when = {.it_value = {0, 0}}; /* all zero disarms */
     if (deadline_ns != INT64_MAX)
-        when.it_value = hora__timespec(deadline_ns > 0 ? deadline_ns : 1);
+        when.it_value = hora__timespec(deadline_ns > 0 ? deadline_ns : 1); /* 0 would disarm */
     (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.c - read a whole file, and write to a descriptor; the simulator uses this file, too
  *
- * hora opens files so that only a regular file can block: a pipe at the same path would otherwise. */
+ * Files are opened with O_NONBLOCK, so that opening a path that names a pipe does not block until a writer
+ * opens it, too. Anything but a regular file is then refused. */
 #include "sys/file.h"
 
 #include <assert.h>
@@ -37,6 +38,7 @@ static int error_of(int number)
     }
 }
 
+/* Opens a file for reading. Returns a descriptor or a negative error. */
 static int open_file(const char *path)
 {
     int fd;
@@ -46,7 +48,7 @@ static int open_file(const char *path)
     return fd < 0 ? error_of(errno) : fd;
 }
 
-/* Returns the number of bytes read, at most `size`, or an error. */
+/* Reads until `size` bytes or the end of the file. Returns the number of bytes read or a negative error. */
 static int64_t read_bytes(int fd, char *data, size_t size)
 {
     size_t got = 0;
@@ -63,7 +65,7 @@ static int64_t read_bytes(int fd, char *data, size_t size)
     return (int64_t)got;
 }
 
-/* Reads the file behind an open descriptor. */
+/* Reads the file of an open descriptor; the arguments and errors are those of hora__file_read. */
 static int read_open(int fd, size_t most, void **ret_data, size_t *ret_size)
 {
     assert(fd >= 0);
@@ -75,7 +77,7 @@ static int read_open(int fd, size_t most, void **ret_data, size_t *ret_size)
     if (status.st_size < 0 || (uint64_t)status.st_size > most)
         return HORA_EBADMSG;
     size_t size = (size_t)status.st_size;
-    char *data = hora__alloc_dirty(size + 1); /* never zero bytes */
+    char *data = hora__alloc_dirty(size + 1); /* a size of 0 could give NULL without an error */
     if (data == NULL)
         return HORA_ENOMEM;
     int64_t got = read_bytes(fd, data, size);
@@ -101,7 +103,7 @@ int hora__file_read(const char *path, size_t most, void **ret_data, size_t *ret_
 
 /* ---- writing ---- */
 
-/* Waits until a non-blocking descriptor accepts more. If poll fails, the next write reports why. */
+/* Waits until a non-blocking descriptor accepts more. Returns false if poll fails. */
 static bool await_room(int fd)
 {
     assert(fd >= 0);

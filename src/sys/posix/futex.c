@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* futex.c - the futex system call of Linux; a file of its own because the simulator replaces it */
+/* futex.c - the futex system call of Linux; a separate file because the simulator replaces it */
 #include "sys/futex.h"
 
 #ifdef __linux__
@@ -12,7 +12,8 @@
 
 void hora__futex_wait(hora__atomic *word, int32_t expected, enum hora__timeline timeline, int64_t deadline_ns)
 {
-    /* The BITSET form takes an absolute time. For the wall clock the kernel notices when the clock is set. */
+    /* The BITSET form takes an absolute time. If the wall clock is set, the kernel adapts the sleep. Errors
+     * need no handling: every return without a reason is allowed, so the caller checks the word again. */
     struct timespec deadline = hora__timespec(deadline_ns);
     int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
     if (timeline == HORA__WALL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - symbols of shared libraries, by dlsym; a file of its own because the simulator uses it, too
+/* library.c - symbols of shared libraries, by dlsym; a separate file because the simulator uses it, too
  *
  * dlsym also searches the libraries that the library was linked with. Where the system can tell which library
  * an address belongs to, a symbol of another library does not count. */
@@ -13,7 +13,7 @@
 #ifdef __GLIBC__
 #include <link.h>
 
-/* Whether an address belongs to the library itself. */
+/* Returns true if an address belongs to the library itself. Always true where the system cannot tell. */
 static bool is_its_own(void *library, const void *address)
 {
     struct link_map *wanted = NULL;

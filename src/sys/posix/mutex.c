@@ -14,7 +14,8 @@
 
 #ifndef NDEBUG
 
-/* The ranks of the locks that the calling thread holds, rising. There cannot be more than there are ranks. */
+/* The ranks of the locks that the calling thread holds, rising. A thread holds at most one lock of each rank,
+ * so there are fewer than HELD_MAX. */
 enum { HELD_MAX = 8 };
 static HORA__THREAD_LOCAL enum hora__rank held[HELD_MAX];
 static HORA__THREAD_LOCAL int held_count;
@@ -27,7 +28,7 @@ static void note_locked(enum hora__rank rank)
     held[held_count++] = rank;
 }
 
-/* Forgets a rank; locks may be released in any order. */
+/* Removes a rank from the list. Locks may be released in any order. */
 static void note_unlocked(enum hora__rank rank)
 {
     int i = held_count - 1;
@@ -53,6 +54,8 @@ static void note_unlocked(enum hora__rank rank)
 
 #endif
 
+/* The operations on the system's lock: a pthread mutex, or the lock of one word. pthread functions return
+ * positive error numbers, so a minus makes them errors of hora. */
 #ifdef HORA_PARKER_COND
 
 static int init_native(hora__native_mutex *native)
@@ -150,8 +153,10 @@ HORA__THREAD_LOCAL int hora__objects_held;
 
 #else
 
-static HORA__THREAD_LOCAL int objects_held;
+static HORA__THREAD_LOCAL int objects_held; /* object locks that the calling thread holds; I3 */
 
+/* Other threads may change owner at any time, but never to or from the id of the calling thread. So a relaxed
+ * load is enough for an exact answer. */
 bool hora__mutex_held(const hora__mutex *mutex)
 {
     return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
@@ -195,7 +200,8 @@ int hora__cond_init(hora__cond *cond)
     int error = pthread_condattr_init(&attributes);
     if (error != 0)
         return -error;
-    error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    error =
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* setting the time must not end a wait */
     if (error == 0)
         error = pthread_cond_init(&cond->native, &attributes);
     (void)pthread_condattr_destroy(&attributes);
@@ -209,6 +215,8 @@ void hora__cond_destroy(hora__cond *cond)
     (void)error;
 }
 
+/* The wait releases the lock, so owner is 0 until the thread holds the lock again. The rank stays on the
+ * thread's list, because the thread takes no other lock before it has this one again. */
 void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns)
 {
     assert(hora__mutex_held(mutex));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.c - forks, serial numbers and the roster of schedulers
  *
- * Globals           All of this state belongs to the process, so it can only be global: the number of
- *                   forks, which only fork changes; the counter for default names, because names are
- *                   global; and the roster, because a timer in memory of the user outlives schedulers and
- *                   shares nothing else with them. The roster changes when a scheduler is made or freed,
- *                   and is empty when the library is unloaded.
+ * Globals           All of this state belongs to the process, so it is global: the number of forks, which
+ *                   only fork changes; the counter for default names, which must differ between all pools;
+ *                   and the roster, because a timer in the caller's memory may outlive its scheduler and
+ *                   has no other object in common with it. The roster changes when a scheduler is made or
+ *                   freed, and is empty when the library is unloaded.
  * Fork              Another thread of the parent may have held the roster's lock, or may have been
  *                   changing the list. So the first user in a child starts with a new lock and an empty
  *                   list. While it does so, roster_generation is BEING_RENEWED. */
@@ -22,9 +22,10 @@
 /* ---- forks ---- */
 
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
-static int watch_error;
-static _Atomic int32_t fork_count;
+static int watch_error;            /* the result of register_handler; written once */
+static _Atomic int32_t fork_count; /* forks between the first process and this one */
 
+/* Runs in the child of each fork, before fork returns there. */
 static void in_child(void)
 {
     atomic_fetch_add(&fork_count, 1);
@@ -44,7 +45,7 @@ int hora__fork_watch(void)
 
 int32_t hora__fork_generation(void)
 {
-    /* changes only while the process has one thread */
+    /* The count changes only in a new child, which has one thread, so no order is needed. */
     return atomic_load_explicit(&fork_count, memory_order_relaxed);
 }
 
@@ -58,13 +59,14 @@ int hora__serial_next(void)
 
 /* ---- the roster ---- */
 
-enum { BEING_RENEWED = -1 };
+enum { BEING_RENEWED = -1 }; /* a value of roster_generation; generations are not negative */
 
-static struct hora__list roster = {&roster, &roster};
-static pthread_mutex_t roster_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int32_t roster_generation; /* the process that the list and the lock belong to */
+static struct hora__list roster = {&roster, &roster};           /* guarded by roster_lock */
+static pthread_mutex_t roster_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf: no lock is taken under it */
+static _Atomic int32_t roster_generation; /* the fork generation that list and lock belong to */
 
-/* Makes the roster empty in a child of a fork. Concurrent callers wait until one of them has done it. */
+/* Gives the child of a fork an empty roster with a new lock, at the first use of the roster there. Of
+ * concurrent callers one does this, and the others wait for it. */
 static void renew_roster(void)
 {
     int32_t generation = hora__fork_generation();

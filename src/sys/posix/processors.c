@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* processors.c - processors by affinity and by the quota of the control group (version 2, then version 1)
  *
- * Globals           Whether there are several processors is needed whenever a lock is not free, so a
- *                   global keeps it. It is written once. */
+ * Globals           A thread that finds a lock held needs to know at once whether there are several
+ *                   processors, so a global stores it. It is written once. */
 #include "sys/processors.h"
 
 #include <assert.h>
@@ -18,6 +18,7 @@
 
 #ifdef __linux__
 
+/* Returns how many processors the calling thread may run on. */
 static int by_affinity(void)
 {
     cpu_set_t set;
@@ -26,7 +27,7 @@ static int by_affinity(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN); /* the machine has more processors than the set can name */
 }
 
-/* Reads the first bytes of a file as text. Returns false if it cannot. */
+/* Reads the first bytes of a file as text. Returns false if the file cannot be read or is empty. */
 static bool read_text(const char *path, char *text, size_t size)
 {
     assert(size > 1);
@@ -39,6 +40,7 @@ static bool read_text(const char *path, char *text, size_t size)
     return got > 0;
 }
 
+/* Returns the processors that a quota of time per period is worth, rounded up; 0: no quota. */
 static int processors_of(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0)
@@ -87,10 +89,10 @@ int hora__processors(void)
 #endif
 
 static pthread_once_t several_once = PTHREAD_ONCE_INIT;
-static bool several;
+static bool several; /* the process may run on more than one processor */
 
-/* Ignores the quota: it limits processor time, not how many threads run at once. Reading it would also be a
- * cancellation point. */
+/* Initialises `several`. Ignores the quota: it limits processor time, not how many threads run at once.
+ * Reading it would also be a cancellation point, and a thread that waits for a lock must not be cancelled. */
 static void find_several(void)
 {
     several = by_affinity() > 1;

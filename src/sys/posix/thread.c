@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - threads on pthreads
  *
- * Globals           A process has one counter for thread numbers and one key for the end of threads. Both
- *                   belong to no object, and are set once or only counted up. The list of threads that
- *                   carry a pointer exists only for unloading.
+ * Globals           A process has one counter for thread numbers and one key whose destructor runs at the
+ *                   end of threads. Neither belongs to an object; the counter only rises, and the key is
+ *                   made once. The list of threads that carry a pointer exists only for unloading.
  * Unloading         The library may be unloaded while threads that carry a pointer are alive. These must
- *                   not run its code when they end, so the destructor deletes the key and gives up their
- *                   pointers itself. At exit the same destructor runs while other threads go on using
- *                   their pointers, so it must do nothing then. The order tells the two cases apart:
- *                   dlclose calls destructors before the functions that the library registered with
- *                   atexit, exit calls them afterwards. */
+ *                   not run its code when they end, so the library's destructor deletes the key and gives
+ *                   up their pointers itself. When the process exits, the same destructor runs while other
+ *                   threads go on using their pointers, so it must do nothing then. The order of calls
+ *                   distinguishes the two cases: dlclose calls destructors before the functions that the
+ *                   library registered with atexit, exit calls them afterwards. */
 #include "sys/thread.h"
 
 #include <assert.h>
@@ -39,13 +39,14 @@ enum { NAME_SIZE = 16 }; /* the kernel's limit, including the final NUL */
 enum { NAME_SIZE = 64 };
 #endif
 
-/* The arguments of a new thread; the thread frees them. */
+/* The arguments of a new thread, allocated by the thread that starts it and freed by the new one. */
 struct start {
     void (*run)(void *arg);
     void *arg;
-    char name[NAME_SIZE];
+    char name[NAME_SIZE]; /* cut to the system's limit; "": none */
 };
 
+/* Names the calling thread, unless the name is empty. */
 static void set_name(const char *name)
 {
     if (name[0] == '\0')
@@ -59,6 +60,7 @@ static void set_name(const char *name)
  * timers that follow each other closely wake a worker for each, which costs more than the tasks. */
 enum { SLACK_NS = 30000 };
 
+/* Limits how late the kernel may end the sleeps of the calling thread. */
 static void set_slack(void)
 {
 #if defined(__linux__)
@@ -66,6 +68,7 @@ static void set_slack(void)
 #endif
 }
 
+/* The first function of each thread. */
 static void *enter(void *memory)
 {
     struct start start = *(struct start *)memory;
@@ -76,7 +79,8 @@ static void *enter(void *memory)
     return NULL;
 }
 
-/* All signals except those that a thread raises by a fault of its own. */
+/* Stores all signals except those that a thread raises by its own fault. Threads of hora block these signals,
+ * so that the system delivers them to threads of the program. */
 static void asynchronous_signals(sigset_t *set)
 {
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -91,14 +95,15 @@ size_t hora__os_thread_least_stack(void)
     return least > 0 ? (size_t)least : 1;
 }
 
-/* A larger stack than a quarter of the address space, or a terabyte, is a mistake in the options. */
+/* A stack larger than a quarter of the address space, or than a terabyte, is a mistake in the options. */
 size_t hora__os_thread_most_stack(void)
 {
     const uint64_t most = UINT64_C(1) << 40;
     return most < SIZE_MAX / 4 ? (size_t)most : SIZE_MAX / 4;
 }
 
-/* Rounds up to the system's minimum and to whole pages. */
+/* Sets the stack size, rounded up to the system's minimum and to whole pages; 0 keeps the default. Returns 0
+ * or a negative error. */
 static int set_stack_size(pthread_attr_t *attributes, size_t size)
 {
     if (size == 0)
@@ -112,7 +117,9 @@ static int set_stack_size(pthread_attr_t *attributes, size_t size)
     return -pthread_attr_setstacksize(attributes, (size + page - 1) / page * page);
 }
 
-/* A new thread inherits its creator's mask, so this blocks the signals and restores the mask afterwards. */
+/* Creates a thread with asynchronous signals blocked. A new thread inherits its creator's mask, so the
+ * function blocks the signals in the calling thread and restores its mask afterwards. Returns 0 or a negative
+ * error. */
 static int create_masked(pthread_t *thread, const pthread_attr_t *attributes, struct start *start)
 {
     sigset_t blocked;
@@ -144,7 +151,7 @@ int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread 
             ret_thread->handle = (uintptr_t)thread;
     }
     if (error < 0)
-        hora__free(start);
+        hora__free(start); /* no thread has it */
     (void)pthread_attr_destroy(&attributes);
     return error;
 }
@@ -184,30 +191,33 @@ void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void
 int32_t hora__thread_id(void)
 {
     static _Atomic int32_t last;
-    static HORA__THREAD_LOCAL int32_t id;
+    static HORA__THREAD_LOCAL int32_t id; /* 0: not yet numbered */
     if (id == 0)
         id = 1 + (atomic_fetch_add(&last, 1) & INT32_MAX) % INT32_MAX;
     return id;
 }
 
-/* A thread that carries a pointer; the value of the key. */
+/* ---- the pointer that a thread carries ---- */
+
+/* A thread that has set a pointer; the value of the key in that thread. */
 struct carrier {
-    struct hora__list link;
-    void *pointer;
-    int32_t generation; /* hora__fork_generation(): after a fork the carrier is on no list */
+    struct hora__list link; /* in carriers; guarded by carriers_lock */
+    void *pointer;          /* passed to the exit hook */
+    int32_t generation;     /* hora__fork_generation() when it was made: after a fork it is on no list */
 };
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
+static pthread_key_t key;           /* its destructor is end_of_thread */
 static int key_error = HORA_EAGAIN; /* until the key exists */
+/* The at_exit function of hora__thread_set_pointer. */
 static void (*_Atomic exit_hook)(void *pointer);
-static HORA__THREAD_LOCAL void *carried;
-static pthread_mutex_t carriers_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* held briefly, and no code of other files runs under it */
-static struct hora__list carriers = {&carriers, &carriers};
+static HORA__THREAD_LOCAL void *carried; /* the pointer of the calling thread; quicker to read than the key */
+/* Guards `carriers`. Held briefly, and no code of other files runs under it. */
+static pthread_mutex_t carriers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hora__list carriers = {&carriers, &carriers}; /* all carriers of this process */
 static atomic_bool exits; /* the process is exiting, or hora cannot tell whether it is */
 
-/* Calls the exit hook for the pointer of a thread. */
+/* Frees a carrier and calls the exit hook with its pointer. The carrier must be on no list. */
 static void give_up(struct carrier *carrier)
 {
     void *pointer = carrier->pointer;
@@ -220,28 +230,30 @@ static void end_of_thread(void *memory)
 {
     struct carrier *carrier = memory;
     (void)pthread_mutex_lock(&carriers_lock);
-    if (carrier->generation == hora__fork_generation())
+    if (carrier->generation == hora__fork_generation()) /* else its links point to memory of the parent */
         hora__list_remove(&carrier->link);
     (void)pthread_mutex_unlock(&carriers_lock);
-    carried = NULL;
+    carried = NULL; /* the hook must not find the pointer that it frees */
     give_up(carrier);
 }
 
-/* In the child the lock and the list may be in any state, and the list holds threads of the parent. */
+/* In the child, lock and list may be in any state, since another thread of the parent may have been using
+ * them, and the list holds threads of the parent. */
 void hora__thread_forked(void)
 {
     carriers_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     hora__list_init(&carriers);
 }
 
+/* Notes that the process is exiting; called by exit before it calls the destructors. */
 static void note_exit(void *unused)
 {
     (void)unused;
     atomic_store(&exits, true);
 }
 
-/* The function behind atexit in a library, which also removes the handler when the library is unloaded.
- * ThreadSanitizer's atexit does not do that. */
+/* The function that atexit calls in a shared library. Handlers registered with it are also removed when the
+ * library is unloaded, which ThreadSanitizer's atexit does not do. */
 /* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): they are the system's */
 extern int __cxa_atexit(void (*function)(void *), void *arg, void *library);
 extern char __dso_handle[] __attribute__((visibility("hidden")));
@@ -252,6 +264,8 @@ static int watch_exit(void)
 }
 /* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
+/* Makes the key, once per process. If the end of the process cannot be watched, unload() must assume that it
+ * is exiting, which is the safe case. */
 static void make_key(void)
 {
     if (watch_exit() != 0)
@@ -259,7 +273,7 @@ static void make_key(void)
     key_error = -pthread_key_create(&key, end_of_thread);
 }
 
-/* Takes one carrier off the list; NULL: the list is empty. */
+/* Removes one carrier from the list and returns it; NULL: the list is empty. */
 static struct carrier *take_carrier(void)
 {
     struct carrier *carrier = NULL;
@@ -272,7 +286,8 @@ static struct carrier *take_carrier(void)
     return carrier;
 }
 
-/* Runs when the library is unloaded and when the process exits. */
+/* Runs when the library is unloaded and when the process exits; see the top of this file. The lock is
+ * released before each hook is called, because the hook is code of another file. */
 __attribute__((destructor)) static void unload(void)
 {
     struct carrier *carrier;
@@ -300,7 +315,7 @@ int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
         return HORA_ENOMEM;
     carrier->pointer = pointer;
     carrier->generation = hora__fork_generation();
-    int error = -pthread_setspecific(key, carrier);
+    int error = -pthread_setspecific(key, carrier); /* from now on the end of the thread calls the hook */
     if (error < 0) {
         hora__free(carrier);
         return error;
