@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* far.c - sorted batches under a tournament of their first slots
  *
- * Mechanism    A batch is sorted when its first slot leaves. So no operation sorts more than one batch, and a
- *              batch whose slots are all removed before is never sorted. Then its slots leave from the front.
- * Heads        The head of a batch is the place of its first slot: an entry of a sorted batch, or `first` of
- *              a batch in no order. Behind the last slot of a sorted batch stands an end mark, without a mark
- *              pointer, whose due time is its index. So a batch is found by its end.
- * Tournament   Match i is between the winners of matches 2i and 2i + 1; match entrants + i stands for the
- *              head i itself. The last is match 1. If a head changes, the matches on its way to the last are
- *              played again. Its opponents are known beforehand, so the processor fetches all of them at
- *              once, and each comparison waits for the one before and for nothing else. In a heap the path
- *              itself depends on each comparison. There are up to four times as many entrants as heads;
- *              absent heads lose against all. Entrants double when there are too few, and halve when a
- *              quarter is enough. Each time all matches are played anew, which the heads that came or went
- *              have paid for.
- * Sorting      By keys: a word per slot, with the time since the least due time above and the slot's index
- *              below. Ties are decided by the index. That is right if the slots are in the order of their
- *              sequence numbers, and possible if the due times span less than two years. Else the slots are
- *              compared, which takes longer.
- * No branches  The processor cannot predict which of two slots leaves first. So comparisons select values and
- *              indices instead.
- * Memory       If most of the memory is for slots that have left, batches with few slots are emptied (tidy).
- *              So a few timers that stay for long do not keep much memory.
- * Cost         One operation looks at one batch at most, once O(length log length) to sort it, and at O(log)
- *              heads.
+ * Mechanism    A batch is sorted when its first slot is removed; after that its slots are removed from the
+ *              front. So no operation sorts more than one batch, and a batch whose slots are all removed
+ *              before they are due is never sorted.
+ * Heads        The head of a batch is a pointer to its first slot: to an entry of slots[] of a sorted batch,
+ *              or to `first` of an unsorted one. Behind the last slot of a sorted batch there is an end mark:
+ *              a slot whose mark is NULL and whose due time is its index. From the end mark the code computes
+ *              the address of the batch.
+ * Tournament   Match i is between the winners of matches 2i and 2i + 1; match entrants + i stands for head i
+ *              itself. The final is match 1. If a head changes, only the matches on its way to the final are
+ *              played again. The opponents on that way do not depend on the results, so the processor fetches
+ *              all of them at once, and each comparison waits only for the one before. In a heap each
+ *              comparison decides which memory is read next. There are up to four times as many entrants as
+ *              heads; absent heads lose against all others. The number of entrants doubles when it is too
+ *              small, and halves when a quarter is enough. All matches are then played again; that cost is
+ *              proportional to the heads added or removed since the last time.
+ * Sorting      By keys: each slot has a word with the time since the least due time in the upper bits and the
+ *              index of the slot in the lower eight. So the index decides ties. That is right if the slots
+ *              are in the order of their sequence numbers, and possible if the due times span less than two
+ *              years. Otherwise the slots themselves are compared, which takes longer.
+ * No branches  The processor cannot predict which of two slots is first. So comparisons select values and
+ *              indices without a branch.
+ * Memory       If most of the memory belongs to slots that have been removed, batches with few slots are
+ *              emptied (tidy). So a few timers that are due very late do not keep much memory.
+ * Cost         One operation accesses at most one batch, which it may have to sort in O(length log length),
+ *              and O(log n) heads.
  * Invariants   I1 all matches have been played, by (due, sequence): each has the due time and the index of
  *                 its winner.
  *              I2 no batch is empty; the head of a batch is its first slot.
  *              I3 size is the number of slots in all batches; first is the least due time of all.
  *              I4 sequence numbers are unique, so the order is total.
- *              I5 head_count <= entrants <= head_capacity; entrants is even, so head i meets head i ^ 1.
- *                 There is room for the open batch. */
+ *              I5 head_count <= entrants <= head_capacity; entrants is even, so head i plays against head
+ *                 i ^ 1. There is room for the open batch. */
 #include "timer/far.h"
 
 #include <hora/error.h>
@@ -42,7 +44,13 @@
 #include "base/build.h"
 #include "sys/alloc.h"
 
-enum { BITS = 3, FEWEST_ENTRANTS = 16, SHORT = 4, INDEX_BITS = 8, LOOKED_AT = 4 };
+enum {
+    BITS = 3,             /* the bits of a mark that are no part of the address: untracked, unsorted */
+    FEWEST_ENTRANTS = 16, /* the smallest tournament */
+    SHORT = 4,            /* keys that order_short sorts */
+    INDEX_BITS = 8,       /* lower bits of a key, which hold the index of the slot */
+    LOOKED_AT = 4         /* batches that one call of hora__far_tidy checks */
+};
 
 static_assert(HORA__FAR_KEYS >= HORA__FAR_BATCH && HORA__FAR_KEYS % SHORT == 0 &&
                   HORA__FAR_KEYS <= 1 << INDEX_BITS,
@@ -50,18 +58,21 @@ static_assert(HORA__FAR_KEYS >= HORA__FAR_BATCH && HORA__FAR_KEYS % SHORT == 0 &
 
 /* ---- slots ---- */
 
-/* The first bytes of the memory that a slot marks. */
+/* The sequence number in the first bytes of the memory that a slot marks: a timer node, or a record of the
+ * owner. */
 struct __attribute__((packed, aligned(4), may_alias)) sequence {
     uint64_t value;
 };
 
+/* Returns the sequence number of a slot. Reads the marked memory, which is probably not in the cache. */
 static uint64_t sequence_of(const struct hora__timer_slot *slot)
 {
     const void *marked = slot->mark - ((uintptr_t)slot->mark & BITS);
     return ((const struct sequence *)marked)->value;
 }
 
-/* Two slots that are due together are rare. */
+/* Returns true if a is removed before b. Slots that are due together are rare, so the sequence numbers are
+ * rarely read. */
 static inline bool before(const struct hora__timer_slot *a, const struct hora__timer_slot *b)
 {
     bool is_before = a->due < b->due;
@@ -80,19 +91,22 @@ static bool is_unsorted(const struct hora__timer_slot *place)
     return ((uintptr_t)place->mark & HORA__FAR_UNSORTED) != 0;
 }
 
-/* The batch whose first slot stands there, if it is in no order. */
+/* Returns the unsorted batch whose field `first` is at `place`. */
 static struct hora__far_batch *unsorted_at(struct hora__timer_slot *place)
 {
     assert(is_unsorted(place));
     return (struct hora__far_batch *)((char *)place - offsetof(struct hora__far_batch, first));
 }
 
+/* Returns the sorted batch whose end mark is at `end`. The due time of an end mark is its index in
+ * slots[]. */
 static struct hora__far_batch *batch_by_end(struct hora__timer_slot *end)
 {
     assert(is_end(end));
     return (struct hora__far_batch *)((char *)(end - end->due) - offsetof(struct hora__far_batch, slots));
 }
 
+/* Writes the end mark behind `count` slots. */
 static void set_end(struct hora__far_batch *batch, int count)
 {
     assert(count >= 0 && count <= HORA__FAR_BATCH);
@@ -101,12 +115,14 @@ static void set_end(struct hora__far_batch *batch, int count)
 
 /* ---- the tournament ---- */
 
+/* A head that takes part in a match. */
 struct player {
     int64_t due;
     int index;
 };
 
-/* An absent head is due never, but so may be one that is there. */
+/* Returns true if head a wins against head b, which is due at the same time. An absent head has the due time
+ * INT64_MAX, but so may a head that is present; the latter wins. */
 static bool wins_tie(const struct hora__far_match *heads, int a, int b)
 {
     assert(a != b);
@@ -115,6 +131,7 @@ static bool wins_tie(const struct hora__far_match *heads, int a, int b)
     return place != NULL && (other == NULL || sequence_of(place) < sequence_of(other));
 }
 
+/* Returns the winner of a match: the head that is due first. Selects it without a branch, except for ties. */
 static inline struct player winner_of(const struct hora__far_match *heads, struct player a, struct player b)
 {
     bool is_b = b.due < a.due;
@@ -125,12 +142,14 @@ static inline struct player winner_of(const struct hora__far_match *heads, struc
     return a;
 }
 
+/* Returns the i-th head as a player. */
 static inline struct player player_at(const struct hora__far_match *heads, int i)
 {
     return (struct player){heads[i].head_due, i};
 }
 
-/* The i-th head changes; NULL: it is absent. */
+/* Changes the i-th head to `place`, NULL if it becomes absent, and plays all matches on its way to the
+ * final. */
 static void play(struct hora__far_batches *far, int i, struct hora__timer_slot *place)
 {
     assert(i >= 0 && i < far->entrants && far->entrants % 2 == 0); /* I5 */
@@ -152,7 +171,7 @@ static void play(struct hora__far_batches *far, int i, struct hora__timer_slot *
     heads[1].winner = best.index;
 }
 
-/* The winner of the i-th match, if those that lead to it have been played. */
+/* Returns the winner of the i-th match. The matches that lead to it must have been played. */
 static struct player play_off(const struct hora__far_batches *far, int i)
 {
     assert(i > 0 && i < far->entrants);
@@ -166,7 +185,7 @@ static struct player play_off(const struct hora__far_batches *far, int i)
     return winner_of(heads, players[0], players[1]);
 }
 
-/* Play all matches anew, among so many. */
+/* Changes the number of entrants and plays all matches again. Heads beyond head_count are absent. */
 static void begin_tournament(struct hora__far_batches *far, int entrants)
 {
     struct hora__far_match *heads = far->heads;
@@ -185,6 +204,7 @@ static void begin_tournament(struct hora__far_batches *far, int entrants)
     }
 }
 
+/* Adds a head, and doubles the tournament if all entrants are present. There must be room in heads[]. */
 static void add_head(struct hora__far_batches *far, struct hora__timer_slot *place)
 {
     assert(far->head_count < far->head_capacity); /* I5 */
@@ -194,7 +214,8 @@ static void add_head(struct hora__far_batches *far, struct hora__timer_slot *pla
     play(far, far->head_count++, place);
 }
 
-/* The last head takes the place of the i-th. */
+/* Removes the i-th head; the last head takes its index. Halves the tournament if a quarter of it is
+ * enough. */
 static void remove_head(struct hora__far_batches *far, int i)
 {
     assert(i >= 0 && i < far->head_count);
@@ -206,12 +227,14 @@ static void remove_head(struct hora__far_batches *far, int i)
         begin_tournament(far, (far->entrants / 4 + 1) * 2);
 }
 
+/* Returns the index of the head that is due first, the winner of the final. There must be a head. */
 static int first_head(const struct hora__far_batches *far)
 {
     assert(far->head_count > 0);
     return far->heads[1].winner;
 }
 
+/* Updates far->first from the final and from the open batch, which takes no part in the tournament. */
 static void find_first(struct hora__far_batches *far)
 {
     int64_t first = far->head_count > 0 ? far->heads[1].due : INT64_MAX;
@@ -241,7 +264,7 @@ int hora__far_reserve(struct hora__far_batches *far, int batches)
 
 /* ---- sorting ---- */
 
-/* Whether the batch can be sorted by keys, and its least due time. */
+/* Returns true if the batch can be sorted by keys. Stores its least due time. */
 static bool suits_keys(const struct hora__far_batch *batch, int64_t *ret_least)
 {
     int64_t least = INT64_MAX;
@@ -256,6 +279,7 @@ static bool suits_keys(const struct hora__far_batch *batch, int64_t *ret_least)
     return batch->in_sequence && ((uint64_t)most - (uint64_t)least) >> (64 - INDEX_BITS) == 0;
 }
 
+/* Exchanges two keys if they are in the wrong order, without a branch. */
 static void order_two(uint64_t *a, uint64_t *b)
 {
     uint64_t first = *a < *b ? *a : *b;
@@ -264,6 +288,7 @@ static void order_two(uint64_t *a, uint64_t *b)
     *b = second;
 }
 
+/* Sorts SHORT keys with a sorting network of five comparisons. */
 static void order_short(uint64_t *keys)
 {
     order_two(&keys[0], &keys[1]);
@@ -273,8 +298,9 @@ static void order_short(uint64_t *keys)
     order_two(&keys[1], &keys[2]);
 }
 
-/* Merge two sorted parts of the same length, from both ends at once: neither can run out before the middle,
- * and the processor has two chains of comparisons that do not wait for each other. */
+/* Merges two sorted parts of `length` keys each, from both ends at once. Neither part can run out before the
+ * middle, so the loop needs no test for that, and the processor has two chains of comparisons that do not
+ * wait for each other. */
 static void merge_keys(const uint64_t *from, int length, uint64_t *to)
 {
     int left = 0;
@@ -294,7 +320,8 @@ static void merge_keys(const uint64_t *from, int length, uint64_t *to)
     }
 }
 
-/* Returns the memory with the sorted keys: here or there. The count is SHORT times a power of two. */
+/* Sorts `count` keys, SHORT times a power of two, by merging. `there` is memory for as many keys. Returns the
+ * array that holds the sorted keys: `here` or `there`. */
 static uint64_t *sort_keys(uint64_t *here, uint64_t *there, int count)
 {
     assert(count >= SHORT && count <= HORA__FAR_KEYS && (count & (count - 1)) == 0);
@@ -310,6 +337,8 @@ static uint64_t *sort_keys(uint64_t *here, uint64_t *there, int count)
     return here;
 }
 
+/* Computes the keys of a batch and sorts them; see the top of this file. Returns one of the two arrays of
+ * HORA__FAR_KEYS words. The lower INDEX_BITS of its elements are the order of the slots. */
 static const uint64_t *sort_by_keys(const struct hora__far_batch *batch, int64_t least, uint64_t *here,
                                     uint64_t *there)
 {
@@ -319,11 +348,12 @@ static const uint64_t *sort_by_keys(const struct hora__far_batch *batch, int64_t
     for (int i = 0; i < batch->count; i++)
         here[i] = ((uint64_t)batch->slots[i].due - (uint64_t)least) << INDEX_BITS | (uint64_t)i;
     for (int i = batch->count; i < rounded; i++)
-        here[i] = UINT64_MAX; /* these come last, in any order */
+        here[i] = UINT64_MAX; /* padding up to a power of two, which is sorted behind all slots */
     return sort_keys(here, there, rounded);
 }
 
-/* Merge two sorted parts of indices. The right part may be shorter, or empty. */
+/* Merges two sorted parts of indices, left_count and the rest of `count`. The right part may be shorter, or
+ * empty. */
 static void merge_indices(const struct hora__timer_slot *slots, const uint64_t *from, int left_count,
                           int count, uint64_t *to)
 {
@@ -340,6 +370,8 @@ static void merge_indices(const struct hora__timer_slot *slots, const uint64_t *
     }
 }
 
+/* Sorts the indices of a batch by comparing slots, for batches that do not suit keys. Returns one of the two
+ * arrays. */
 static const uint64_t *sort_by_comparing(const struct hora__far_batch *batch, uint64_t *here, uint64_t *there)
 {
     for (int i = 0; i < batch->count; i++)
@@ -356,7 +388,7 @@ static const uint64_t *sort_by_comparing(const struct hora__far_batch *batch, ui
     return here;
 }
 
-/* Returns the place of the first slot. */
+/* Sorts an unsorted batch and writes its end mark. Returns its first slot. */
 static struct hora__timer_slot *sort(struct hora__far_batch *batch)
 {
     assert(batch->count > 0 && batch->count <= HORA__FAR_BATCH); /* I2 */
@@ -374,12 +406,13 @@ static struct hora__timer_slot *sort(struct hora__far_batch *batch)
     return batch->slots;
 }
 
+/* Sorts the batch at `place` if it is unsorted. Returns its first slot in slots[]. */
 static struct hora__timer_slot *sorted(struct hora__timer_slot *place)
 {
     return is_unsorted(place) ? sort(unsorted_at(place)) : place;
 }
 
-/* ---- coming ---- */
+/* ---- adding ---- */
 
 void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *batch)
 {
@@ -389,7 +422,8 @@ void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *
     find_first(far);
 }
 
-/* The slots of the open batch are counted in size already. */
+/* Turns the open batch into an ordinary one. Its slots are counted in size already, and hora__far_add_batch
+ * counts them again, so they are subtracted first. */
 static void close_open(struct hora__far_batches *far)
 {
     struct hora__far_batch *batch = far->open;
@@ -419,9 +453,9 @@ bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot, 
     return true;
 }
 
-/* ---- going ---- */
+/* ---- removing the first slot ---- */
 
-/* Whether the first slot of all is in the open batch. */
+/* Returns true if the first slot of all is in the open batch. */
 static bool open_is_first(const struct hora__far_batches *far)
 {
     if (far->open == NULL)
@@ -445,8 +479,9 @@ uint64_t hora__far_first_sequence(const struct hora__far_batches *far)
     return sequence_of(open_is_first(far) ? &far->open->first : far->heads[first_head(far)].place);
 }
 
-/* The first slot of the i-th batch, which is sorted, has left; `next` is behind it. Returns the batch if it
- * is empty. */
+/* Called when the first slot of the i-th batch, which is sorted, has been removed; `next` is the slot behind
+ * it. Makes `next` the new head, or removes the batch from the tournament if `next` is the end mark. Returns
+ * the batch if it is empty, else NULL. */
 static struct hora__far_batch *go_on(struct hora__far_batches *far, int i, struct hora__timer_slot *next)
 {
     struct hora__far_batch *empty = NULL;
@@ -456,6 +491,7 @@ static struct hora__far_batch *go_on(struct hora__far_batches *far, int i, struc
         empty = batch_by_end(next);
         remove_head(far, i);
     } else {
+        /* These will be needed when this batch wins the next times. */
         __builtin_prefetch(next[1].mark);
         __builtin_prefetch(next + 4);
         play(far, i, next); /* I2 */
@@ -476,7 +512,7 @@ struct hora__far_batch *hora__far_pop(struct hora__far_batches *far, struct hora
     *ret_next = place[1];
     struct hora__far_batch *empty = go_on(far, i, place + 1);
     if (far->head_count > 0)
-        __builtin_prefetch(far->heads[first_head(far)].place); /* the next, likely */
+        __builtin_prefetch(far->heads[first_head(far)].place); /* probably removed next */
     return empty;
 }
 
@@ -495,15 +531,16 @@ int hora__far_empty_open(struct hora__far_batches *far, struct hora__timer_slot 
     return count;
 }
 
-/* ---- the middle ---- */
+/* ---- access to all slots ---- */
 
-/* The slots of a batch that are there. */
+/* The slots of a batch that have not been removed. They are contiguous. */
 struct stretch {
     struct hora__far_batch *batch;
     struct hora__timer_slot *begin;
     int count;
 };
 
+/* Returns the stretch of the batch whose head is `place`. In a sorted batch it searches for the end mark. */
 static struct stretch stretch_of(struct hora__timer_slot *place)
 {
     if (is_unsorted(place)) {
@@ -523,11 +560,15 @@ static struct stretch open_stretch(const struct hora__far_batches *far)
     return (struct stretch){far->open, far->open->slots, far->open->count};
 }
 
+/* Returns true if the batches have room for more than four times the slots that are left. One batch may be
+ * nearly empty in any case, hence the summand. */
 static bool is_wasteful(const struct hora__far_batches *far)
 {
     return (int64_t)far->head_count * HORA__FAR_BATCH > 4 * ((int64_t)far->size + HORA__FAR_BATCH);
 }
 
+/* Returns true if a sorted batch has at most HORA__FAR_FEW slots left. Unsorted batches are left alone:
+ * removal from the front has not yet begun there. */
 static bool has_few(const struct hora__timer_slot *place)
 {
     int count = 0;
@@ -542,6 +583,7 @@ struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hor
 {
     bool found = false;
     *ret_count = 0;
+    /* Go round over the batches, a few per call, so that the cost of a call is bounded. */
     for (int i = 0; i < LOOKED_AT && !found && is_wasteful(far); i++) {
         far->swept = far->swept + 1 < far->head_count ? far->swept + 1 : 0;
         found = has_few(far->heads[far->swept].place);
@@ -574,7 +616,8 @@ void hora__far_each(const struct hora__far_batches *far,
         visit_stretch(open_stretch(far), visit, context);
 }
 
-/* Fill a batch in no order again, without the slot at `hole`; it keeps at least one. */
+/* Removes the slot with index `hole` from an unsorted batch that has more than one, by appending all others
+ * again. That keeps `first` and in_sequence right. */
 static void refill(struct hora__far_batch *batch, int hole)
 {
     int count = batch->count;
@@ -585,7 +628,8 @@ static void refill(struct hora__far_batch *batch, int hole)
             hora__far_batch_append(batch, batch->slots[i], sequence_of(&batch->slots[i]));
 }
 
-/* Remove the slot at `at` of a stretch of the i-th batch. In a sorted batch the slots before it move up. */
+/* Removes the slot with index `at` in the stretch of the i-th batch. In a sorted batch the slots before it
+ * move up by one, and the first one is then removed. Returns the batch if it has become empty, else NULL. */
 static struct hora__far_batch *remove_at(struct hora__far_batches *far, int i, struct stretch stretch, int at)
 {
     assert(at >= 0 && at < stretch.count);
@@ -597,11 +641,12 @@ static struct hora__far_batch *remove_at(struct hora__far_batches *far, int i, s
         return NULL;
     }
     if (is_unsorted(far->heads[i].place))
-        set_end(stretch.batch, 1);
+        set_end(stretch.batch, 1); /* a batch with one slot is sorted, but has no end mark yet */
     memmove(stretch.begin + 1, stretch.begin, (size_t)at * sizeof *stretch.begin);
     return go_on(far, i, stretch.begin + 1);
 }
 
+/* Returns the index of the slot with this mark in a stretch, or -1. */
 static int index_in(struct stretch stretch, const char *mark)
 {
     int at = 0;
@@ -620,7 +665,7 @@ struct hora__far_batch *hora__far_remove(struct hora__far_batches *far, const ch
         if (at >= 0)
             return remove_at(far, i, stretch, at);
     }
-    assert(false); /* the slot is there */
+    assert(false); /* the caller guarantees that the slot is present */
     return NULL;
 }
 
@@ -633,6 +678,7 @@ void hora__far_free(struct hora__far_batches *far)
 
 /* ---- checking ---- */
 
+/* Returns true if I1 and I5 hold. */
 static bool check_heads(const struct hora__far_batches *far)
 {
     const struct hora__far_match *heads = far->heads;
@@ -649,6 +695,7 @@ static bool check_heads(const struct hora__far_batches *far)
     return true;
 }
 
+/* Returns true if `first` is the first slot of the stretch, and the stretch is in order if is_sorted. */
 static bool check_stretch(struct stretch stretch, const struct hora__timer_slot *first, bool is_sorted)
 {
     bool has_first = false;

@@ -4,13 +4,13 @@
  * Mechanism    A chunk is one allocation, cut into blocks of one size on demand. Returned blocks of a chunk
  *              are chained through their first word, and reused before new ones are cut. The offset of a
  *              block is its distance from the start of its chunk, in words. Chunks with a free block are on
- *              a list.
- *              Blocks come from the chunk at its front; a chunk that was full joins at the end, so that it
- *              has time to become empty.
- * Memory       An empty chunk is freed, except one. So memory follows use as far as the blocks in use are not
- *              scattered, and free blocks are reused before the free list asks for more memory. Where memory
- *              is not to be kept (HORA__KEPT), each chunk has one block. Free blocks of a chunk rest
- *              (sys/alloc.h), except for the words that chain them. An empty chunk rests as a whole.
+ *              a list. Blocks are taken from the chunk at the front of that list. A chunk that was full is
+ *              appended at the end, so that it has time to become empty.
+ * Memory       One empty chunk is kept as the spare, others are freed. So memory shrinks with use, unless the
+ *              blocks in use are scattered over many chunks, and free blocks are reused before the free list
+ *              asks for more memory. Where the library does not keep memory (hora__keeps_memory), each chunk
+ *              has one block. Free blocks of a chunk rest (sys/alloc.h), except for the words that chain
+ *              them. An empty chunk rests as a whole.
  * Invariants   I1 a chunk is on the list of its size if and only if fewer than `most` of its blocks are in
  *                 use.
  *              I2 an empty chunk is on no list: it is the spare, or freed. */
@@ -22,17 +22,18 @@
 #include "sys/alloc.h"
 
 enum {
-    CHUNK_BYTES = HORA__KEPT(64 * 1024 - 64, 1024),
-    WORD = 8
-}; /* with the header of malloc not more than 64 KB */
+    CHUNK_BYTES = HORA__KEPT(64 * 1024 - 64, 1024), /* with the header of malloc at most 64 KB */
+    WORD = 8                                        /* the unit of offsets, and the alignment of blocks */
+};
 
+/* The header of a chunk. Its blocks follow. */
 struct hora__chunk {
-    struct hora__list link; /* in the list of chunks with room */
-    void *free;             /* returned blocks, linked through their first word */
-    int size_index;
-    int most; /* blocks it has room for */
-    int cut;  /* blocks cut so far */
-    int used; /* blocks in use */
+    struct hora__list link; /* in the list of chunks with room; I1 */
+    void *free;             /* returned blocks, chained through their first word; NULL: none */
+    int size_index;         /* size of its blocks */
+    int most;               /* blocks it has room for */
+    int cut;                /* blocks cut so far */
+    int used;               /* blocks in use */
 };
 
 static_assert(CHUNK_BYTES / WORD <= UINT16_MAX, "an offset has 16 bits");
@@ -56,19 +57,21 @@ void hora__free_list_destroy(struct hora__free_list *list)
     hora__free(list->spare);
 }
 
+/* Returns the size of a block in bytes. */
 static size_t size_of(const struct hora__free_list *list, int size_index)
 {
     assert(size_index >= 0 && size_index < HORA__FREE_LIST_SIZES);
     return list->least + (size_t)size_index * WORD;
 }
 
-/* The size of a chunk. A spare chunk serves any block size. */
+/* Returns the size of a chunk in bytes. Where memory is kept, it does not depend on the block size, so that
+ * the spare chunk serves any block size. */
 static size_t bytes_of(const struct hora__free_list *list, int size_index)
 {
     return hora__keeps_memory() ? CHUNK_BYTES : sizeof(struct hora__chunk) + size_of(list, size_index);
 }
 
-/* A free block rests, except for the word that chains it, until it is in use again. */
+/* Mark a free block as resting or awake, except for the word that chains it. */
 static void rest(const struct hora__free_list *list, int size_index, void *block)
 {
     hora__memory_rests((void **)block + 1, size_of(list, size_index) - sizeof(void *));
@@ -79,7 +82,8 @@ static void wake(const struct hora__free_list *list, int size_index, void *block
     hora__memory_wakes((void **)block + 1, size_of(list, size_index) - sizeof(void *));
 }
 
-/* No block is in use: the chunk becomes one piece of memory. */
+/* Wakes all free blocks of a chunk of which no block is in use, so that the chunk can rest as a whole or be
+ * freed. */
 static void wake_all(const struct hora__free_list *list, const struct hora__chunk *chunk)
 {
 #ifdef HORA__CHECKS_MEMORY
@@ -91,7 +95,7 @@ static void wake_all(const struct hora__free_list *list, const struct hora__chun
 #endif
 }
 
-/* A chunk with room, on its list. NULL: no memory. */
+/* Returns a chunk with room, the spare one if there is any, and adds it to its list. NULL: no memory. */
 static struct hora__chunk *new_chunk(struct hora__free_list *list, int size_index)
 {
     struct hora__chunk *chunk = list->spare;
@@ -111,6 +115,7 @@ static struct hora__chunk *new_chunk(struct hora__free_list *list, int size_inde
     return chunk;
 }
 
+/* Returns a block that has never been used. There must be one. */
 static void *cut(const struct hora__free_list *list, struct hora__chunk *chunk)
 {
     assert(chunk->cut < chunk->most);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c - a 4-ary heap with the due times inline, whose nodes know their positions
  *
- * Why 4-ary    A node that knows its index is removed without a search. With four children the heap is half
- *              as high as a binary one: an insertion moves half as many slots, and a removal compares four
- *              neighbours, 64 bytes, where a binary heap compares two pairs that are far apart.
- * Mechanism    The children of slot i are 4i + 1 to 4i + 4. Slots on the path move into the hole; the slot in
- *              hand is written once, at the end. Every move goes through place(), which updates the index. A
- *              removal fills its hole with the last slot. That slot comes from another branch and may belong
- *              above or below the hole.
+ * Why 4-ary    With four children per slot the heap is half as high as a binary one. An insertion moves half
+ *              as many slots. A removal compares four neighbours, 64 bytes, where a binary heap compares two
+ *              pairs that are far apart.
+ * Mechanism    The children of slot i are 4i + 1 to 4i + 4. A tracked node knows its index, so that it is
+ *              removed without a search. Slots on the path move into the hole; the slot that is inserted is
+ *              written once, at the end. Every move goes through place(), which updates the index. A removal
+ *              fills its hole with the last slot. That slot comes from another branch and may belong above or
+ *              below the hole.
  *
- * Invariants   I1 each slot leaves before its children.
+ * Invariants   I1 each slot is removed before its children.
  *              I2 the node of slots[i] has index i if it is tracked, else HORA__NODE_OUT. `untracked` counts
  *                 the latter.
  *              I3 0 <= size, 0 <= reserved, size + reserved <= capacity <= HORA__TIMER_HEAP_MOST.
@@ -25,11 +26,13 @@
 #include "base/build.h"
 #include "sys/alloc.h"
 
+/* CHILDREN: of each slot. LINE: the size of the children of a slot in bytes, a cache line. */
 enum { CHILDREN = 4, LINE = CHILDREN * sizeof(struct hora__timer_slot) };
 
 static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
 static_assert(sizeof(struct hora__timer_node) == 12, "a node has no padding");
 
+/* Returns true if a is removed before b. */
 static bool before(struct hora__timer_slot a, struct hora__timer_slot b)
 {
     if (a.due != b.due)
@@ -43,7 +46,7 @@ static int parent_of(int i)
     return (i - 1) / CHILDREN;
 }
 
-/* size + reserved; the rest is room. */
+/* Returns the number of slots that are in use or reserved; the rest of the capacity is room. */
 static int used_by(const struct hora__timer_heap *heap)
 {
     assert(heap->size >= 0 && heap->reserved >= 0 && heap->reserved <= heap->capacity - heap->size); /* I3 */
@@ -90,6 +93,7 @@ void hora__timer_heap_reserve(struct hora__timer_heap *heap, int by)
     heap->reserved += by;
 }
 
+/* Writes a slot to position i, and stores that position in its node if the node is tracked. */
 static void place(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {
     assert(i >= 0 && i < heap->capacity);
@@ -99,6 +103,7 @@ static void place(struct hora__timer_heap *heap, int i, struct hora__timer_slot 
         hora__slot_node(slot)->index = i; /* I2 */
 }
 
+/* Stores `slot` in the hole at i or at an ancestor of i, where I1 holds. */
 static void sift_up(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {
     assert(i >= 0 && i < heap->size);
@@ -109,6 +114,7 @@ static void sift_up(struct hora__timer_heap *heap, int i, struct hora__timer_slo
     place(heap, i, slot);
 }
 
+/* Returns the position of the slot that is removed first among positions first to end - 1. */
 static int first_of(const struct hora__timer_heap *heap, int first, int end)
 {
     assert(first < end && end <= heap->size);
@@ -118,8 +124,9 @@ static int first_of(const struct hora__timer_heap *heap, int first, int end)
     return first;
 }
 
-/* The child of i that leaves first; i has at least one. The processor cannot predict which of two is due
- * first, so the comparison has no branch. Two nodes that are due together are rare. */
+/* Returns the child of i that is removed first; i must have a child. The processor cannot predict which of
+ * two children is due first, so the comparisons have no branches. Nodes that are due together are rare and
+ * handled apart. */
 static inline int first_child(const struct hora__timer_heap *heap, int i)
 {
     assert((int64_t)CHILDREN * i + 1 < heap->size);
@@ -145,9 +152,10 @@ int64_t hora__timer_heap_second_due(const struct hora__timer_heap *heap)
     return heap->size > 1 ? heap->slots[first_child(heap, 0)].due : INT64_MAX;
 }
 
-/* Returns the final position of the slot. The loop prefetches one level ahead: all grandchildren of i, since
- * it is not known yet which are needed. A prefetch beyond the end is harmless. (In a function of its own, the
- * compiler would remove the prefetches as dead code.) */
+/* Stores `slot` in the hole at i or at a descendant of i, where I1 holds. Returns its final position. The
+ * loop prefetches one level ahead: all grandchildren of i, since it is not known yet which are needed. A
+ * prefetch beyond the end is harmless. (In a function of its own, the compiler would remove the prefetches as
+ * dead code.) */
 static int sift_down(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {
     int parents = (heap->size + CHILDREN - 2) / CHILDREN; /* slots with children come first */
@@ -198,7 +206,7 @@ void hora__timer_heap_track_all(struct hora__timer_heap *heap)
     }
 }
 
-/* The position of a node that is tracked, or the first. */
+/* Returns the position of a node that is tracked, or the first. */
 static int index_of(const struct hora__timer_heap *heap, const struct hora__timer_node *node)
 {
     if (hora__timer_heap_first(heap) == node)
@@ -219,6 +227,7 @@ void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_n
     heap->untracked -= hora__slot_is_untracked(heap->slots[hole]) ? 1 : 0;
     struct hora__timer_slot last = heap->slots[--heap->size];
     node->index = HORA__NODE_OUT;
+    /* If the last slot did not move down from the hole, it may have to move up. */
     if (hole < heap->size && sift_down(heap, hole, last) == hole)
         sift_up(heap, hole, last);
 }
@@ -235,12 +244,13 @@ struct hora__timer_slot hora__timer_heap_remove_last(struct hora__timer_heap *he
 void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node))
 {
     assert(leaves != NULL);
-    int stay = 0;
+    int stay = 0; /* nodes kept so far */
     HORA__TOUCH_PREPAID(heap->size);
     for (int i = 0; i < heap->size; i++)
         if (!leaves(hora__slot_node(heap->slots[i])))
             place(heap, stay++, heap->slots[i]);
     heap->size = stay;
+    /* Restore I1 from the last parent up, as when a heap is built. */
     for (int i = parent_of(stay - 1); stay > 1 && i >= 0; i--)
         (void)sift_down(heap, i, heap->slots[i]);
 }
@@ -257,6 +267,8 @@ void hora__timer_heap_replace(struct hora__timer_heap *heap, struct hora__timer_
 
 /* ---- memory ---- */
 
+/* Moves the heap to newly allocated memory. Returns 0, HORA_ENOMEM, or HORA_EFULL if the capacity is the
+ * same. */
 static int resize(struct hora__timer_heap *heap, int capacity)
 {
     if (capacity == heap->capacity)

@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lanes.c - inserting and cancelling timers without the lock of the store
  *
- * Mechanism    A thread inserts into the lane of its CPU, under the lane's lock. To cancel a node, it moves
- *              the last node of the lane into the position of the cancelled one. Each tracked node knows its
- *              position (spot), guarded by the same lock.
- * Order        A worker takes what is due by a reading of the clock. It publishes that reading as the floor,
- *              absorbs the lanes, and then takes, in order, all that was due by the reading, without looking
- *              at the lanes again. A node inserted later is due later; otherwise the lane refuses it, since
- *              the inserting thread reads the floor under the lane's lock, and the node goes through the lock
- *              of the store. So no node is ever overtaken by one that is due after it.
+ * Mechanism    A thread inserts into the lane of its processor, under the lane's lock. To cancel a node, it
+ *              moves the last node of the lane into the position of the cancelled one. Each tracked node
+ *              knows its position (spot), guarded by the same lock.
+ * Order        A worker takes the nodes that are due by a reading of the clock. It publishes that reading as
+ *              the floor, absorbs the lanes, and then takes, in order, all nodes due by the reading, without
+ *              checking the lanes again. A lane refuses a node that is due by the floor, which the inserting
+ *              thread reads under the lane's lock; such a node is inserted under the lock of the store. So
+ *              each node that is inserted into a lane afterwards is due later, and no node is overtaken by
+ *              one that is due after it.
  * Waking       A thread that goes to sleep publishes its wake-up time, the horizon, and absorbs the lanes
  *              once more. An inserting thread reads the horizon after it has inserted. So either the sleeping
  *              thread has seen the node, or the inserting thread sees the horizon and wakes a thread.
- * Empty lanes  are not locked. Each lane has a word that says whether a thread may have inserted since the
- *              lane was emptied. An inserting thread sets it before it reads the floor, the horizon and the
- *              state of the pool. A thread that absorbs has written those before it reads the word. Both are
- *              sequentially consistent: either the absorbing thread sees the word, or the inserting thread
- *              sees what was written.
- * Numbers      Nodes that are due together leave in the order in which they were inserted, by whichever
- *              threads. A common counter would make all threads share a cache line. But each inserting thread
- *              reads the clock anyway, and if one reading follows another, on any CPU, they differ. So the
- *              reading is the number. If a lane has to raise a number because it has given it out already,
- *              the clock has passed the raised number by the time the lane's lock is free, so no later
- *              reading is overtaken.
+ * Empty lanes  The store does not lock them. Each lane has a word, `filled`, that tells whether a thread may
+ *              have inserted a node, or has memory to return, since the lane was emptied. An inserting thread
+ *              sets it before it reads the floor, the horizon and the state of the pool. A thread that
+ *              absorbs has written those before it reads the word. Both are sequentially consistent: either
+ *              the absorbing thread sees the word, or the inserting thread sees what was written.
+ * Numbers      Nodes that are due together are removed in the order in which they were inserted, whichever
+ *              threads inserted them. A common counter would make all threads share a cache line. But each
+ *              inserting thread reads the clock anyway, and a reading that follows another one, on any
+ *              processor, is larger. So the reading is the number. If a lane has to raise a number because it
+ *              has given it out already, the clock has passed the raised number by the time the lane's lock
+ *              is free, so no later reading is overtaken.
  * Lifetime     A scheduled future needs the owner of the store as long as it lives. One common count would
- *              make all threads share a cache line, so each lane counts the futures that came in by it, and
- *              holds one reference to the owner. Insertions count under the lane's lock, which they hold
- *              anyway; each end of a future is one atomic addition. The sum of both is known only once
- *              insertions have ended. Until then the owner's stay keeps the atomic part far above zero.
- * Detached     tasks are inserted untracked: they are never cancelled in a lane. Their memory comes from the
- *              lane's free list, under its lock. The thread that takes one holds the lock of the store, so
- *              the memory returns when a thread goes through the lanes, many blocks at a time.
+ *              make all threads share a cache line. So each lane counts the futures that were inserted
+ *              through it, and holds one reference to the owner. Insertions count under the lane's lock,
+ *              which they hold anyway; each end of a future is one atomic addition. The sum of both counts is
+ *              known only once insertions have ended. Until then STAYS, which stands for the owner, keeps the
+ *              atomic count far above zero.
+ * Detached     Detached tasks are inserted untracked: they are never cancelled in a lane. Their memory comes
+ *              from the lane's free list, under its lock. A worker that takes one holds the lock of the store
+ *              and not that of the lane. So the memory is returned later, many blocks at a time, by a thread
+ *              that holds both.
  * Invariants   I1 a tracked node in slots[i], i < count, has spot i + 1; a tracked node that is in no lane
  *                 has spot 0.
  *              I2 the sum of all counts never exceeds the slots that the owner has reserved in its heap.
- *              I3 other_references + inserted_references is the number of references that came by this lane,
- *                 plus STAYS until the owner leaves; from then on other_references alone is that number. */
+ *              I3 other_references + inserted_references is the number of references of objects that were
+ *                 inserted through this lane, plus STAYS, until hora__lanes_close; from then on
+ *                 other_references alone is that number. */
 #include "timer/lanes.h"
 
 #include <assert.h>
@@ -45,9 +49,11 @@
 #include "sys/processors.h"
 #include "sys/thread.h"
 
+/* The share of the owner in other_references, larger than any number of objects. */
 #define STAYS (INT64_C(1) << 62)
 
-/* As many as threads can run at once, so that they do not share lanes. */
+/* Returns the number of lanes: as many as threads can run at once, so that they do not share lanes, but at
+ * most `most`, rounded up to a power of two. */
 static int wanted_count(int most)
 {
     int count = 1;
@@ -56,10 +62,11 @@ static int wanted_count(int most)
     return count;
 }
 
-enum { READINGS = 16 };
+enum { READINGS = 16 }; /* of the clock, to find out whether they differ */
 
-/* Whether two readings of the clock, one after the other, always differ. Only the machine's own monotonic
- * clock can guarantee that; and on some machines it advances in steps that take longer than a reading. */
+/* Returns true if two readings of the clock, one after the other, always differ. Only the machine's monotonic
+ * clock can guarantee that, and on some machines it advances in steps that take longer than a reading. The
+ * function tests this with a few readings. */
 static bool tells_apart(const hora_clock *clock)
 {
     if (!HORA__CLOCK_RUNS || clock->source != NULL || clock->timeline != HORA__MONOTONIC)
@@ -92,6 +99,7 @@ struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t le
         hora__free_list_init(&lanes->lanes[i].free_list, least);
         if (hora__mutex_init(&lanes->lanes[i].lock, HORA__RANK_INBOX) == 0)
             continue;
+        /* Free the lanes that were made before this one. */
         lanes->count = i;
         hora__lanes_free(lanes);
         return NULL;
@@ -174,6 +182,7 @@ bool hora__lanes_unref(struct hora__lanes *lanes, int lane)
 bool hora__lanes_close(struct hora__lanes *lanes, int lane)
 {
     assert(lane >= 0 && lane < lanes->count);
+    /* Insertions have ended. The lock makes the last of them visible. */
     struct hora__lane *left = &lanes->lanes[lane];
     hora__mutex_lock(&left->lock);
     int64_t inserted_references = left->inserted_references;

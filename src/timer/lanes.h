@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lanes.h - inbox lanes: insert buffers of a timer store, one per CPU, each with a lock of its own
+/* lanes.h - inbox lanes: insert buffers of a timer store, one per processor, each with its own lock
  *
- * Most timers are timeouts: a thread starts them and cancels them long before they are due. Such timers need
- * no order, and their threads need no common lock. So each thread inserts into the lane of its CPU, and
- * cancels there. A thread that holds the lock of the store, and needs to see everything, absorbs the
- * lanes: it moves what is still there into the heap, many nodes at a time. */
+ * Most timers are time-outs: a thread starts them and cancels them long before they are due. Such timers need
+ * no order, and their threads need no common lock. So each thread inserts into the lane of its processor, and
+ * cancels there. A thread that holds the lock of the store and needs all timers absorbs the lanes: it moves
+ * the nodes that are still in them into the heap, many at a time. */
 #ifndef HORA_TIMER_LANES_H
 #define HORA_TIMER_LANES_H
 
@@ -20,81 +20,93 @@
 #include "timer/free_list.h"
 #include "timer/heap.h"
 
-/* The simulator has few and small lanes, so that its threads share them and fill them. Its clock does not
- * advance while threads run. */
+/* LANES_MOST: the most lanes of a store. LANE_ROOM: the nodes that a lane can hold. CLOCK_RUNS: 1 if the
+ * clock advances while threads run. The simulator has few and small lanes, so that its threads share them and
+ * fill them, and its clock stands still while threads run. */
 #ifdef HORA_SIM
 enum { HORA__LANES_MOST = 2, HORA__LANE_ROOM = 2, HORA__CLOCK_RUNS = 0 };
 #else
 enum { HORA__LANES_MOST = 16, HORA__LANE_ROOM = 128, HORA__CLOCK_RUNS = 1 };
 #endif
 
+/* One lane. The lock guards all fields that are not atomic. */
 struct hora__lane {
-    hora__mutex lock;     /* rank INBOX */
-    hora__atomic filled;  /* 0: the lane has nothing for the store, which need not lock it; see lanes.c */
-    int count;            /* slots in use */
-    uint64_t last_number; /* the last sequence number given out here */
-    struct hora__branch branch;  /* this lane's part of the pool's books; written under the lock */
-    int64_t inserted_references; /* references that insertions have taken; guarded by the lock */
-    hora__atomic64
-        other_references; /* other references taken, less all references dropped: see hora__lanes_unref */
-    struct hora__timer_slot slots[HORA__LANE_ROOM]; /* in no order */
-    struct hora__free_list free_list;               /* memory of detached tasks; guarded by the lock */
-    char apart[HORA__CACHE_LINE];
+    hora__mutex lock;           /* rank INBOX */
+    hora__atomic filled;        /* 0: no nodes and no memory to return, so the store need not lock the lane */
+    int count;                  /* slots in use */
+    uint64_t last_number;       /* the last sequence number given out here */
+    struct hora__branch branch; /* this lane's part of the pool's books */
+    /* References to the owner of the store; see "Lifetime" in lanes.c. Insertions count the references that
+     * they take under the lock. The other field counts references taken elsewhere, less all references
+     * dropped. */
+    int64_t inserted_references;
+    hora__atomic64 other_references;
+    struct hora__timer_slot slots[HORA__LANE_ROOM]; /* the nodes, in no order */
+    struct hora__free_list free_list;               /* memory of detached tasks */
+    char apart[HORA__CACHE_LINE];                   /* keeps the next lane in other cache lines */
 };
 
+/* All lanes of a store. */
 struct hora__lanes {
-    /* The owner writes both under the lock of the store, before it goes through the locks of the lanes. */
-    hora__atomic64 floor; /* lanes refuse nodes that are due by then: the store's lock keeps their order */
-    hora__atomic64
-        horizon;   /* the inserting thread reports nodes due before this: the leader would not look in time */
-    int count;     /* number of lanes, a power of two; immutable */
-    bool by_clock; /* sequence numbers come from the clock: see lanes.c; immutable */
-    hora__atomic shown; /* lanes take no detached task any more; written like the two above */
+    /* The owner writes floor, horizon and shown under the lock of the store, before it absorbs the lanes. */
+    hora__atomic64 floor;   /* lanes refuse nodes due at this time or before; INT64_MAX: all nodes */
+    hora__atomic64 horizon; /* when the leader wakes up: the inserting thread must report earlier nodes */
+    int count;              /* number of lanes, a power of two; immutable */
+    bool by_clock;          /* sequence numbers come from the clock: see lanes.c; immutable */
+    hora__atomic shown;     /* 1: lanes accept no detached tasks any more */
     char apart[HORA__CACHE_LINE];
-    hora__counter last_number; /* the last sequence number, unless by_clock or with one lane */
+    hora__counter last_number; /* the last sequence number; used with several lanes and not by_clock */
     char apart_too[HORA__CACHE_LINE];
     struct hora__lane lanes[];
 };
 
-/* Create the lanes of a store with this clock, at most so many; `least` is the smallest block of their free
- * lists. NULL: no memory. The lanes refuse everything until the owner sets a floor. */
+/* Creates the lanes of a store with this clock, at most `most`. `least` is the smallest block of their free
+ * lists. Returns NULL if there is no memory. The lanes refuse every node until the owner sets a floor. */
 struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t least);
+
+/* Frees lanes that are empty. */
 void hora__lanes_free(struct hora__lanes *lanes);
 
-/* The lane of the calling thread's CPU. */
+/* Returns the index of the lane of the processor on which the calling thread runs. */
 int hora__lanes_mine(const struct hora__lanes *lanes);
 
-/* The next sequence number. Numbers are unique, and a later call returns a larger one. */
+/* Returns the next sequence number, for a node that does not go through a lane. Numbers are unique, and a
+ * later call returns a larger one. Locks a lane. */
 uint64_t hora__lanes_number(struct hora__lanes *lanes);
 
-/* How many nodes the lanes can hold together. */
+/* Returns how many nodes the lanes can hold together. */
 int hora__lanes_room(const struct hora__lanes *lanes);
 
-/* Lock the lane of the calling thread. */
+/* Lock the lane of the calling thread's processor in order to insert, and unlock it. Entering marks the lane
+ * as filled. */
 struct hora__lane *hora__lanes_enter(struct hora__lanes *lanes);
 void hora__lane_leave(struct hora__lane *lane);
 
-/* Whether the locks of all lanes are free. */
+/* Returns true if no thread holds the lock of a lane at this moment. For dumps in a debugger. */
 bool hora__lanes_are_free(struct hora__lanes *lanes);
 
-/* The position of a tracked node in its lane, from 1 on; 0: it is in no lane. The enclosing struct stores it
- * directly before the node, because an untracked node needs none. Guarded by the lane's lock. */
+/* Returns where the position of a tracked node in its lane is stored: 1 for slots[0], and so on; 0: it is in
+ * no lane. The enclosing struct has these two bytes directly before the node. An untracked node has no
+ * position. Guarded by the lane's lock. */
 static inline uint16_t *hora__node_spot(struct hora__timer_node *node)
 {
     return (uint16_t *)(void *)((char *)node - sizeof(uint16_t));
 }
 
-/* Each lane has one reference to the owner of the store, on behalf of all objects that came in by it.
- * move_in: one more object needs the owner. move_out: one does not any more. close: the owner leaves. The
- * latter two return whether that was the last need: then the caller drops the reference. */
+/* Each lane has one reference to the owner of the store, on behalf of all objects that were inserted through
+ * it. ref: one more object needs the owner. unref: one object does not need it any more. close: insertions
+ * have ended, and the owner itself does not need the lane any more. The latter two return true if that was
+ * the last need; the caller then drops the lane's reference to the owner. */
 void hora__lanes_ref(struct hora__lanes *lanes, int lane);
 bool hora__lanes_unref(struct hora__lanes *lanes, int lane);
 bool hora__lanes_close(struct hora__lanes *lanes, int lane);
 
-/* ---- inline: every insertion passes through here. All with the lane's lock. ---- */
+/* ---- insertion; inline because every insertion calls these functions ---- */
 
-/* The clock's reading, and the lane, so that two lanes never give the same number. Numbers of a lane rise
- * even if the clock does not. */
+/* The caller holds the lane's lock, unless a comment says otherwise. */
+
+/* Returns a sequence number made of a reading of the clock and of the lane's index, so that two lanes never
+ * give out the same number. The numbers of a lane rise even if the clock does not. */
 HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes *lanes,
                                                         struct hora__lane *lane, hora_ns now)
 {
@@ -105,6 +117,7 @@ HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes
     return number;
 }
 
+/* Returns the next sequence number. `now` is a reading of the clock if the numbers come from it. */
 HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct hora__lane *lane,
                                                hora_ns now)
 {
@@ -116,8 +129,10 @@ HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct
     return hora__lane_number_by_clock_locked(lanes, lane, now);
 }
 
-/* Called before the caller reads anything that decides whether it may insert: from now on absorbing the lanes
- * looks into this one. The word stays set until the lane has been emptied, so most calls store nothing. */
+/* Marks the lane as filled, so that the next thread that absorbs the lanes locks this one. A thread that
+ * inserts does this before it reads anything that decides whether it may insert; lanes.c explains the order.
+ * A thread that has memory to return to the lane's free list does it with the lock of the store instead. The
+ * word stays set until the lane has been emptied, so most calls store nothing. */
 HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
 {
     if (__builtin_expect(hora__atomic_load_relaxed(&lane->filled) == 0, 0)) {
@@ -126,15 +141,16 @@ HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
     }
 }
 
-/* Whether nothing has been inserted, nor left to give back, since the lane was emptied: then it need not be
- * locked. */
+/* Returns true if no thread has marked the lane as filled since it was emptied. A thread that absorbs the
+ * lanes then need not lock it. Called with the lock of the store. */
 HORA__INLINE bool hora__lane_is_empty(const struct hora__lane *lane)
 {
     HORA__ORDER_FAULT(LANE_EMPTY_RELAXED, memory_order_acquire);
     return hora__atomic_load(&lane->filled) == 0;
 }
 
-/* Whether the lane takes a node with this due time. */
+/* Returns true if the lane accepts a node with this due time. If not, the caller inserts it under the lock of
+ * the store. */
 HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struct hora__lane *lane,
                                     hora_ns due)
 {
@@ -144,8 +160,9 @@ HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struc
     return due > hora__atomic64_load(&lanes->floor) || HORA__FAULT(LANE_BELOW_FLOOR);
 }
 
-/* Insert a node and give it its number. `now` is when the inserting call began. The caller then unlocks the
- * lane, and asks whether the node is ahead of the horizon. */
+/* Insert an untracked or a tracked node and give it its sequence number. The lane must accept it. `now` is
+ * the time at which the inserting call began. The caller then unlocks the lane, and calls
+ * hora__lanes_is_ahead. */
 HORA__INLINE void hora__lane_add_untracked(struct hora__lanes *lanes, struct hora__lane *lane,
                                            struct hora__timer_node *node, hora_ns due, hora_ns now)
 {
@@ -165,13 +182,14 @@ HORA__INLINE void hora__lane_add(struct hora__lanes *lanes, struct hora__lane *l
     hora__counter_add_alone(&lane->branch.accepted, 1);
 }
 
-/* Whether the leader must be told of a node that was inserted. Called after the lane's lock was released. */
+/* Returns true if a node that was inserted is due before the leader wakes up: the caller must then wake a
+ * thread. Called after the lane's lock was released. */
 HORA__INLINE bool hora__lanes_is_ahead(struct hora__lanes *lanes, hora_ns due)
 {
     return due < hora__atomic64_load(&lanes->horizon);
 }
 
-/* Take a tracked node out of the lane it is in. The last node of the lane moves into its position. */
+/* Removes a tracked node from this lane. The last node of the lane moves into its position. */
 HORA__INLINE void hora__lane_take_out(struct hora__lane *lane, struct hora__timer_node *node)
 {
     assert(hora__mutex_held(&lane->lock));

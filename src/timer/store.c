@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store.c - the due-time store: what moves between lanes, far batches and heap
+/* store.c - the due-time store: moves nodes from the lanes to far batches and heap, and from far batches to
+ * the heap
  *
- * Invariants   I1 each far node leaves after the first node of the heap, which is not empty then.
+ * Invariants   I1 each far node is due after the first node of the heap, which is not empty then.
  *              I2 the heap has reserved a slot for each far node, and lanes_room - lacking slots for the
  *                 lanes.
  *              I3 while lacking > 0, or once the store is sealed, the lanes refuse every node. */
@@ -16,9 +17,9 @@
 #include "base/fault.h"
 #include "sys/alloc.h"
 
-enum { TIDY_EVERY = 8 };
+enum { TIDY_EVERY = 8 }; /* far nodes fetched between two calls of hora__far_tidy */
 
-/* Without a lock, a test uses the store alone. */
+/* A test that uses the store alone has no lock. */
 #define ASSERT_LOCKED(store) assert((store)->lock == NULL || hora__mutex_held((store)->lock))
 
 int hora__timer_store_init(struct hora__timer_store *store, const struct hora__timer_store_options *options)
@@ -73,8 +74,9 @@ bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns unti
     return until > before && !HORA__FAULT(LANE_LOOKS_TOO_SOON);
 }
 
-/* An untracked node that is not the first need not be in the heap yet, if the store is large. Its reserved
- * slot stays reserved. */
+/* Adds a node to the far batches if it may go there: it is untracked, it is due after the first node of the
+ * heap, and the store is large. Returns false if not, or if there is no memory; the caller then inserts it
+ * into the heap. The heap's slot that was reserved for the node in its lane stays reserved for it. */
 static inline bool goes_far(struct hora__timer_store *store, struct hora__timer_slot slot)
 {
     return hora__slot_is_untracked(slot) && hora__timer_store_size(store) >= HORA__FAR_IS_WORTH_IT &&
@@ -82,6 +84,9 @@ static inline bool goes_far(struct hora__timer_store *store, struct hora__timer_
            hora__far_add(&store->far, slot, hora__slot_node(slot)->sequence);
 }
 
+/* Moves one node from a lane into the heap or the far batches. The slot that was reserved for it in the heap
+ * is used, or stays reserved for the far node, so the lanes lack one more slot. The caller holds the lane's
+ * lock. */
 static void take_in(struct hora__timer_store *store, struct hora__timer_slot slot)
 {
     assert(store->lacking < hora__lanes_room(store->lanes)); /* I2 */
@@ -97,7 +102,8 @@ static void take_in(struct hora__timer_store *store, struct hora__timer_slot slo
     }
 }
 
-/* With the lane's lock. Returns whether a node was due before the horizon. */
+/* Moves all nodes of a lane. The caller holds the lane's lock. Returns true if a node was due before the
+ * horizon. */
 static bool absorb_lane(struct hora__timer_store *store, struct hora__lane *lane, hora_ns horizon,
                         const struct hora__timer_store_absorber *absorber)
 {
@@ -111,7 +117,8 @@ static bool absorb_lane(struct hora__timer_store *store, struct hora__lane *lane
         take_in(store, slot);
     }
     lane->count = 0;
-    hora__atomic_store_relaxed(&lane->filled, 0); /* threads that write it hold this lock, or the owner's */
+    /* Threads that set the word hold the lane's lock or the owner's. The caller holds both. */
+    hora__atomic_store_relaxed(&lane->filled, 0);
     absorber->visit(absorber->context, lane);
     return ahead;
 }
@@ -124,20 +131,20 @@ bool hora__timer_store_absorb(struct hora__timer_store *store,
     bool ahead = false;
     for (int i = 0; i < store->lanes->count; i++) {
         struct hora__lane *lane = &store->lanes->lanes[i];
-        if (hora__lane_is_empty(lane))
+        if (hora__lane_is_empty(lane)) /* see "Empty lanes" in lanes.c */
             continue;
         hora__mutex_lock(&lane->lock);
         ahead |= absorb_lane(store, lane, horizon, absorber);
         hora__mutex_unlock(&lane->lock);
     }
     if (store->lacking > 0)
-        hora__timer_store_promise(store);
+        hora__timer_store_promise(store); /* the slots that were reserved for the lanes are now in use */
     return ahead;
 }
 
 /* ---- far batches ---- */
 
-/* Slots come into the heap, where they are reserved. */
+/* Inserts slots of far nodes into the heap, which has a slot reserved for each. */
 static void fetch_slots(struct hora__timer_store *store, const struct hora__timer_slot *slots, int count)
 {
     assert(count <= store->heap->reserved);        /* I2 */
@@ -146,8 +153,9 @@ static void fetch_slots(struct hora__timer_store *store, const struct hora__time
         hora__timer_heap_push_untracked(store->heap, hora__slot_node(slots[i]), slots[i].due);
 }
 
-/* Some far nodes come into the heap: all of the open batch if the first is there, since these are few and
- * recent; else the first. Every few times, those of a batch that has few leave with it. */
+/* Moves the first far node into the heap. If it is in the open batch, moves all of that batch, whose nodes
+ * are few and were added recently. Every few times it also moves the nodes of a batch that has few left, and
+ * frees the batch. */
 static void fetch(struct hora__timer_store *store)
 {
     assert(store->far.size > 0);

@@ -3,13 +3,13 @@
  *
  * Heap         Holds the nodes that are due next, and all nodes that can be cancelled: see heap.h.
  * Far batches  Hold untracked nodes that are due later, once the store is large: see far.h. So the heap stays
- *              small. The first node of the heap leaves before all far nodes; therefore only a caller that
- *              looks at more than the first must gather.
+ *              small. The first node of the heap is due before all far nodes; therefore only a caller that
+ *              reads more than the first node must gather.
  * Lanes        Hold nodes that threads have inserted without the lock of the store: see lanes.h.
  * Memory       Absorbing the lanes and fetching far nodes must not fail. So the heap has a slot reserved for
- *              each far node, and for each node that the lanes can hold. The lanes stay closed while some of
- *              these slots are lacking.
- * Locks        The owner's lock guards everything but the lanes, which have locks of their own (rank
+ *              each far node, and for each node that the lanes can hold. The lanes refuse all nodes while
+ *              some of these slots are lacking.
+ * Locks        The owner's lock guards everything except the lanes, which have their own locks (rank
  *              INBOX). */
 #ifndef HORA_TIMER_STORE_H
 #define HORA_TIMER_STORE_H
@@ -23,66 +23,70 @@ struct hora__timer_store {
     struct hora__timer_heap *heap; /* the owner's; immutable */
     struct hora__lanes *lanes;     /* immutable */
     struct hora__far_batches far;
-    int lacking; /* slots of the heap that are to be reserved for the lanes, and are not yet */
-    bool sealed; /* the lanes take nothing any more */
-    hora_ns
-        seen_now; /* the last reading of the clock by which the owner has absorbed the lanes: their floor */
+    int lacking;      /* slots of the heap that must yet be reserved for the lanes; 0: all are reserved */
+    bool sealed;      /* the lanes accept no nodes any more; the owner sets it */
+    hora_ns seen_now; /* the last reading of the clock before the owner absorbed the lanes: their floor */
 };
 
-/* Set up a store over a heap of its owner, with at most so many lanes; `least` is the smallest block of their
- * free lists. The owner's lock need not be initialized yet. The lanes are closed until
- * hora__timer_store_promise. HORA_ENOMEM. */
+/* Arguments of hora__timer_store_init. */
 struct hora__timer_store_options {
-    const hora_clock *clock; /* NULL: the default clock */
-    const hora__mutex *lock;
-    struct hora__timer_heap *heap;
-    int lanes;
-    size_t least;
+    const hora_clock *clock;       /* NULL: the default clock */
+    const hora__mutex *lock;       /* the owner's; need not be initialised yet; NULL in tests */
+    struct hora__timer_heap *heap; /* the owner's */
+    int lanes;                     /* the most lanes to create */
+    size_t least;                  /* the smallest block of the lanes' free lists, in bytes */
 };
+
+/* Initialises a store over the owner's heap. The lanes refuse all nodes until hora__timer_store_promise.
+ * Returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__timer_store_init(
     struct hora__timer_store *store, const struct hora__timer_store_options *options);
 
-/* Release the reserved slots and all memory but the heap's. The store is empty. */
+/* Releases the reserved slots and frees all memory except the heap's. The store must be empty. */
 void hora__timer_store_destroy(struct hora__timer_store *store);
 
-/* All that follow with the owner's lock, or by the last thread that uses the store. */
+/* The caller of the functions below holds the owner's lock, or is the last thread that uses the store. */
 
-/* The number of nodes in the heap and in far batches. */
+/* Returns the number of nodes in the heap and in far batches, without those in lanes. */
 static inline int hora__timer_store_size(const struct hora__timer_store *store)
 {
     return store->heap->size + store->far.size;
 }
 
-/* Publish the floor: the lanes refuse nodes due by seen_now, or all nodes while slots are lacking or the
- * store is sealed. */
+/* Publishes the floor: the lanes refuse nodes due by seen_now, or all nodes while slots are lacking or once
+ * the store is sealed. */
 void hora__timer_store_set_floor(struct hora__timer_store *store);
 
-/* Reserve the lacking slots as far as there is memory, and set the floor. */
+/* Reserves the lacking slots as far as there is memory, and publishes the floor. */
 void hora__timer_store_promise(struct hora__timer_store *store);
 
-/* Publish until when the leader sleeps. Returns whether the lanes must be absorbed: a node that was inserted
- * under an earlier horizon may be due before this one, and its thread has told no other. */
+/* Publishes until when the leader sleeps. Returns true if the caller must absorb the lanes: a node that was
+ * inserted under an earlier horizon may be due before this one, and its thread has woken no other thread. */
 bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns until);
 
-/* Move what is in the lanes into the heap or into far batches. Both callbacks run under the lock of a lane:
- * `came` for each node, and `visit` for each lane, to return memory to its free list. Returns whether a node
- * was due before the horizon. */
+/* Callbacks of the owner while lanes are absorbed. Both run under the lock of a lane. */
 struct hora__timer_store_absorber {
-    void (*came)(void *context, struct hora__timer_node *node); /* NULL: not needed */
+    /* Called for each node before it is moved. NULL: not needed. */
+    void (*came)(void *context, struct hora__timer_node *node);
+    /* Called for each lane that is absorbed, for the owner to return memory to its free list. */
     void (*visit)(void *context, struct hora__lane *lane);
-    void *context;
+    void *context; /* passed to both */
 };
+
+/* Absorbs the lanes: moves all nodes in them into the heap or into far batches. Returns true if a node was
+ * due before the horizon. */
 bool hora__timer_store_absorb(struct hora__timer_store *store,
                               const struct hora__timer_store_absorber *absorber);
 
-/* The first node of the heap has left: fetch the far nodes that are due before the one that is first now. */
+/* Call this when the first node of the heap has been removed. Moves the far nodes that are due before or with
+ * the new first node into the heap. */
 void hora__timer_store_follow(struct hora__timer_store *store);
 
-/* Move all far nodes into the heap, and track all nodes: the caller is going to look at more than the
- * first. */
+/* Moves all far nodes into the heap and tracks all nodes, for a caller that reads or removes more than the
+ * first node. */
 void hora__timer_store_gather(struct hora__timer_store *store);
 
-/* Whether every invariant holds. O(n). */
+/* Returns true if every invariant holds. For tests; costs O(n). */
 bool hora__timer_store_check(const struct hora__timer_store *store);
 
 #endif
