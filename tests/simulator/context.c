@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.c - stacks, and switching between them
  *
- * What it is for    A simulated thread is a stack of its own on the one thread of the process. Switching is done a
- *                   hundred times per schedule, so it is a dozen instructions of assembly on x86-64 and aarch64; elsewhere
- *                   the C library's swapcontext does it, at twenty times the cost (a system call for the signal mask).
- * How it works      hora__sim_swap pushes the registers that a call preserves, stores the stack pointer, loads the other
- *                   one, and pops. A fresh stack is laid out as if it had been switched away from just before entry().
- *                   Stacks are mapped once per context, with a guard page below, and kept until the process ends.
- * Sanitizers        AddressSanitizer is told of each switch (it keeps a second, fake stack per stack). For
- *                   ThreadSanitizer each context is a fiber, and a switch is no synchronisation: otherwise it would see no
- *                   race at all, since in truth nothing here is parallel.
- * Invariants        C1 `entered` says whether there are live frames on the stack.
- *                   C2 a fiber that was left in the middle is never used again: its call stack would only grow. */
+ * Purpose           A simulated thread is a stack on the one thread of the process. A schedule switches a
+ *                   hundred times, so switching is a dozen instructions of assembly on x86-64 and aarch64.
+ *                   Elsewhere the C library's swapcontext does it, at twenty times the cost (a system call
+ *                   for the signal mask).
+ * How it works      hora__sim_swap pushes the registers that a call preserves, stores the stack pointer,
+ *                   loads the other one, and pops. A fresh stack is laid out as if it had been switched away
+ *                   from just before entry(). Stacks are mapped once per context, with a guard page below,
+ *                   and kept until the process ends.
+ * Sanitizers        Each switch is announced to AddressSanitizer, which keeps a second, fake stack per stack.
+ *                   For ThreadSanitizer each context is a fiber, and a switch does not synchronise. Otherwise
+ *                   it would never report a race, since the contexts do not really run in parallel.
+ * Invariants        C1 `entered` tells whether there are live frames on the stack.
+ *                   C2 a fiber that was left in the middle is never used again: its call stack would only
+ *                   grow. */
 #include "simulator/context.h"
 
 #include <stdint.h>
@@ -19,7 +22,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACK_SIZE = 256 * 1024, GUARD_SIZE = 64 * 1024 /* no page is larger */ };
+enum {
+    STACK_SIZE = 256 * 1024,
+    GUARD_SIZE = 64 * 1024 /* a multiple of every page size */
+};
 
 #ifdef HORA_SIM_ASAN
 
@@ -27,16 +33,18 @@ void __sanitizer_start_switch_fiber(void **save, const void *stack, size_t size)
 void __sanitizer_finish_switch_fiber(void *saved, const void **ret_stack, size_t *ret_size);
 void __asan_unpoison_memory_region(const volatile void *address, size_t size);
 
-static struct sim_context *came_from;
-static bool only_to_leave; /* a switch into an abandoned context, for AddressSanitizer to tidy up */
+static struct sim_context *came_from; /* the context of the last switch */
+static bool only_to_leave;            /* the switch goes to an abandoned context, which must leave at once */
 
+/* Tells AddressSanitizer that a switch follows. for_good: `from` is left, and its fake stack is freed. */
 static void announce_switch(struct sim_context *from, struct sim_context *to, bool for_good)
 {
     came_from = from;
     __sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->stack, to->stack_size);
 }
 
-/* Also learns where the stack lies from which we came: nobody else knows the one of the process. */
+/* Tells AddressSanitizer that the switch is complete. It returns the bounds of the stack that was left; this
+ * is the only way to find out where the stack of the process is. */
 static void announce_arrival(struct sim_context *here)
 {
     __sanitizer_finish_switch_fiber(here->fake_stack, &came_from->stack, &came_from->stack_size);
@@ -69,10 +77,11 @@ void *__tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 
-static char all_before; /* what those have done whose contexts are gone, or gathered */
+/* Its address stands for everything done in contexts that are discarded or gathered. */
+static char all_before;
 
-/* It has left its functions without returning from them, and the sanitizer thinks that they still run: each time some more, until it has no
- * room for them. So it begins anew. */
+/* Discards the fiber of a context that was left inside its functions. ThreadSanitizer would take these
+ * functions for still running, each time some more, until it has no room for them. */
 static void replace_fiber(struct sim_context *context)
 {
     void *own = __tsan_get_current_fiber();
@@ -83,6 +92,7 @@ static void replace_fiber(struct sim_context *context)
     context->fiber = NULL;
 }
 
+/* Gives a context that is being prepared a fiber, its old one if that can be used again. */
 static void make_fiber(struct sim_context *context)
 {
     if (context->fiber != NULL && context->left_midway)
@@ -111,10 +121,12 @@ static void switch_fiber(const struct sim_context *to)
 
 #endif
 
+/* Arguments of begin(), which cannot have parameters: the entry function, which is the same for all contexts,
+ * and the context that is entered. */
 static void (*first_call)(void);
 static struct sim_context *first_context;
 
-/* The first frame of every stack. */
+/* The function of the first frame of every stack. */
 static void begin(void)
 {
     announce_arrival(first_context);
@@ -124,14 +136,14 @@ static void begin(void)
 
 #ifdef HORA_SIM_ASSEMBLY
 
+/* Saves the registers on the current stack and its stack pointer in *save, and continues on the stack
+ * `load`. */
 void hora__sim_swap(void **save, void *load);
 
 #if defined(__x86_64__)
 
-enum {
-    SAVED_WORDS = 8,
-    ENTRY_WORD = 6
-}; /* six registers, the return address, and a zero to end back traces */
+/* The words of a fresh stack: six registers, the return address, and a zero that ends back traces. */
+enum { SAVED_WORDS = 8, ENTRY_WORD = 6 };
 __asm__(".pushsection .text\n"
         ".p2align 4\n"
         ".globl hora__sim_swap\n"
@@ -157,7 +169,8 @@ __asm__(".pushsection .text\n"
 
 #else
 
-enum { SAVED_WORDS = 20, ENTRY_WORD = 11 }; /* x19 to x30, d8 to d15 */
+/* The words of a fresh stack: x19 to x30, of which x30 is the return address, and d8 to d15. */
+enum { SAVED_WORDS = 20, ENTRY_WORD = 11 };
 __asm__(".pushsection .text\n"
         ".p2align 4\n"
         ".globl hora__sim_swap\n"
@@ -194,6 +207,7 @@ __asm__(".pushsection .text\n"
 
 #endif
 
+/* Lays out a fresh stack so that the first swap to it returns into begin(). */
 static void lay_out(struct sim_context *context)
 {
     uintptr_t *top = (uintptr_t *)((uintptr_t)context->stack + context->stack_size);
@@ -226,6 +240,7 @@ static void swap(struct sim_context *from, struct sim_context *to)
 
 #endif
 
+/* Maps the stack of a context, unless it has one. Returns false if there is no memory. */
 static bool make_stack(struct sim_context *context)
 {
     if (context->stack != NULL)
@@ -280,7 +295,7 @@ void hora__sim_context_leave(struct sim_context *from, struct sim_context *to)
     switch_fiber(to);
     announce_switch(from, to, true);
     swap(from, to);
-    abort(); /* nobody switches to a context that has left */
+    abort(); /* no context switches to one that has left */
 }
 
 void hora__sim_context_abandon(struct sim_context *context, struct sim_context *own)
@@ -288,6 +303,8 @@ void hora__sim_context_abandon(struct sim_context *context, struct sim_context *
     if (!context->entered)
         return;
 #ifdef HORA_SIM_ASAN
+    /* AddressSanitizer frees a fake stack only when its context leaves. So switch to the context once more;
+     * it leaves at once, in announce_arrival. */
     only_to_leave = true;
     announce_switch(own, context, false);
     swap(own, context);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crash.c - crashes, failed assertions and hangs inside a simulation become verdicts
  *
- * What it is for    A fault found by an assertion, or by a wild pointer, is found: its schedule is to be printed like any
- *                   other, and the next one to be run. So are loops that never call the platform.
- * How it works      assert() ends in __assert_fail, which this file defines for the whole program. Faults of the processor
- *                   are caught on a stack of their own (the thread's may be what is broken); the handler leaves to
- *                   hora__sim_run and never returns. A timer of processor time looks once a second whether the same
- *                   step is still being made.
- *                   With a sanitizer the sanitizer's report is worth more than going on: it reports and ends the
- *                   process, and before that we print where we were. A race that ThreadSanitizer reports does not end
- *                   the process; it fails the schedule in which it was seen. */
+ * Purpose           If an assertion fails, a thread crashes, or a loop never calls the platform, the schedule
+ *                   fails like any other: it is printed, and the next one is run.
+ * How it works      assert() calls __assert_fail, which this file defines for the whole program. Handlers for
+ *                   faults of the processor run on a separate stack, because the fault may be an overflow of
+ *                   the thread's stack. They switch to hora__sim_run and never return. A timer of processor
+ *                   time checks once a second whether the simulation is still in the same step.
+ * Sanitizers        The report of a sanitizer is worth more than further schedules. So the sanitizer reports
+ *                   and ends the process; before that a callback prints the schedule. A race that
+ *                   ThreadSanitizer reports does not end the process; it fails the schedule in which it was
+ *                   seen. */
 #undef NDEBUG
 #include <assert.h>
 #include <signal.h>
@@ -25,9 +26,12 @@
 #define SANITIZED 0
 #endif
 
-enum { HANDLER_STACK = 128 * 1024, PATIENCE_SECONDS = 10 };
+enum {
+    HANDLER_STACK = 128 * 1024, /* bytes */
+    PATIENCE_SECONDS = 10       /* processor time that one step may take */
+};
 
-static void (*print_on_death)(void);
+static void (*print_on_death)(void); /* see hora__sim_on_death; NULL: none */
 
 void hora__sim_on_death(void (*print)(void))
 {
@@ -47,7 +51,7 @@ typedef unsigned assert_line;
 typedef int assert_line; /* musl */
 #endif
 
-/* The C library's own, which every failing assert() calls. */
+/* Replaces the function of the C library that every failing assert() calls. */
 void __assert_fail(const char *assertion, const char *file, assert_line line, const char *function)
 {
     if (hora__sim.running)
@@ -58,6 +62,7 @@ void __assert_fail(const char *assertion, const char *file, assert_line line, co
 
 #endif
 
+/* Handles a fault of the processor: ends the run, or the process if no simulation is running. */
 static void on_fault(int number)
 {
     if (!hora__sim.running) {
@@ -68,11 +73,12 @@ static void on_fault(int number)
     hora__sim_fail("thread %d crashed with signal %d", sim_number(hora__sim.current), number);
 }
 
-/* Counts for how long one step has been going on; the first tick in a new step only notes it. */
+/* Runs once per second of processor time. Ends the run if the same step has been going on for
+ * PATIENCE_SECONDS. */
 static void on_tick(int number)
 {
-    static uint64_t seen;
-    static int ticks;
+    static uint64_t seen; /* the step at the last tick */
+    static int ticks;     /* ticks since that step was first seen */
     (void)number;
     uint64_t now = hora__sim.run_number * UINT64_C(1000003) + hora__sim.steps;
     ticks = hora__sim.running && now == seen ? ticks + 1 : 0;
@@ -85,6 +91,7 @@ static void on_tick(int number)
                   sim_number(hora__sim.current), PATIENCE_SECONDS);
 }
 
+/* Starts the timer that calls on_tick. */
 static void watch_time(void)
 {
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_NODEFER | SA_ONSTACK | SA_RESTART};
@@ -93,6 +100,7 @@ static void watch_time(void)
     (void)setitimer(ITIMER_VIRTUAL, &each_second, NULL);
 }
 
+/* Installs on_fault, on a separate stack. */
 static void catch_faults(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -108,6 +116,7 @@ static void catch_faults(void)
 
 void __sanitizer_set_death_callback(void (*callback)(void));
 
+/* Called by a sanitizer before it ends the process. */
 static void on_death(void)
 {
     if (hora__sim.running && print_on_death != NULL)
@@ -127,7 +136,7 @@ static void catch_death(void)
 
 #endif
 
-static bool race_seen;
+static bool race_seen; /* ThreadSanitizer has reported a race since the last call of hora__sim_race_seen */
 
 #ifdef HORA_SIM_TSAN
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.c - simulated event, timer and watch descriptors
  *
- * How it works      Each is a real pipe, so that a test can poll it, without waiting, and see what a user would see. A timer
- *                   is one that the simulator makes readable when its clock passes the deadline. The pipes are made
- *                   once and used again in later runs: a schedule that only opens and closes them costs no system call.
- *                   Threads in hora__event_wait are WAITING on the table's entry, with the timer's deadline as theirs and the
- *                   watch's entry as the one that ends their wait as well.
- * Invariants        E1 entry->readable is what poll on the descriptor says.
+ * How it works      Each descriptor is a real pipe, so that a test can poll it, without waiting, and see what
+ *                   a user would see. The simulator makes a timer readable when its clock passes the
+ *                   deadline. The pipes are made once and used again in later runs, so a schedule that only
+ *                   opens and closes descriptors makes no system call. A thread in hora__event_wait is
+ *                   WAITING on the event's entry in the table, with the timer's deadline as its deadline and
+ *                   the watch's entry as a second object that ends its wait.
+ * Invariants        E1 entry->readable tells whether poll reports the descriptor as readable.
  *                   E2 entries of kind NONE are not readable. */
 #include "sys/event.h"
 
@@ -20,17 +21,18 @@
 enum { MOST_DESCRIPTORS = 256 };
 
 static struct entry {
-    enum { NONE, EVENT, TIMER, WATCH } kind;
-    int fd; /* the end to be polled */
-    int write_fd;
-    bool readable;
-    int64_t deadline_ns; /* TIMER: monotonic, follows its line; INT64_MAX: never */
-    enum hora__timeline timeline;
+    enum { NONE, EVENT, TIMER, WATCH } kind; /* NONE: not open */
+    int fd;                                  /* the end that is polled */
+    int write_fd;                            /* the other end of the pipe */
+    bool readable;                           /* E1 */
+    int64_t deadline_ns; /* TIMER: on the monotonic clock, moves with its timeline; INT64_MAX: never */
+    enum hora__timeline timeline; /* TIMER */
 } table[MOST_DESCRIPTORS];
 
-static int made;  /* entries with a descriptor */
+static int made;  /* entries with a pipe */
 static int alive; /* entries that are not NONE */
 
+/* Makes a descriptor readable or not, by a byte in its pipe. Wakes no thread. */
 static void set_readable(struct entry *entry, bool readable)
 {
     if (entry->readable == readable)
@@ -42,6 +44,8 @@ static void set_readable(struct entry *entry, bool readable)
         hora__sim_end(HORA__SIM_MISUSE, "descriptor %d was read, written or closed by the test", entry->fd);
 }
 
+/* Returns the entry of an open descriptor. `what` describes the call; the run ends if there is no such
+ * entry. */
 static struct entry *find(int fd, int kind, const char *what)
 {
     for (int i = 0; i < made; i++)
@@ -50,6 +54,7 @@ static struct entry *find(int fd, int kind, const char *what)
     hora__sim_end(HORA__SIM_MISUSE, "%s: %d is no such descriptor, or no longer", what, fd);
 }
 
+/* Makes the pipe of an entry. Returns false if the system has no descriptors left. */
 static bool make_pipe(struct entry *entry)
 {
     int ends[2];
@@ -61,10 +66,12 @@ static bool make_pipe(struct entry *entry)
     }
     entry->fd = ends[0];
     entry->write_fd = ends[1];
-    SIM_RELEASE(&entry->write_fd); /* whoever uses it has learnt of it, if only from the simulator */
+    SIM_RELEASE(&entry->write_fd); /* set_readable acquires it: every use happens after this */
     return true;
 }
 
+/* Finds or makes an entry that is not open; the caller sets its kind. Returns 0, HORA_ENOMEM or
+ * HORA_EMFILE. */
 static int take_entry(struct entry **ret_entry)
 {
     if (hora__sim_allocation_fails())
@@ -84,6 +91,7 @@ static int take_entry(struct entry **ret_entry)
     return 0;
 }
 
+/* Closes a descriptor for the library. The pipe stays open for the next user of the entry. */
 static void release(struct entry *entry)
 {
     if (hora__sim_waited_on(SIM_WAITING, entry))
@@ -93,6 +101,7 @@ static void release(struct entry *entry)
     alive--;
 }
 
+/* Makes a descriptor readable and wakes all threads that wait on it. */
 static void make_readable(struct entry *entry)
 {
     set_readable(entry, true);
@@ -203,6 +212,7 @@ void hora__watch_fd_renew(int fd)
     set_readable(find(fd, WATCH, "renewing a watch"), false);
 }
 
+/* Makes all watches readable: the wall clock was set, or the machine was suspended. */
 void hora__sim_events_clock_set(void)
 {
     for (int i = 0; i < made && alive > 0; i++)
@@ -210,6 +220,7 @@ void hora__sim_events_clock_set(void)
             make_readable(&table[i]);
 }
 
+/* Moves the deadlines of all timers of a timeline that has advanced by by_ns against the monotonic clock. */
 void hora__sim_timers_follow(enum hora__timeline timeline, int64_t by_ns)
 {
     for (int i = 0; i < made && alive > 0; i++)
@@ -217,6 +228,8 @@ void hora__sim_timers_follow(enum hora__timeline timeline, int64_t by_ns)
             table[i].deadline_ns = hora__sim_earlier(table[i].deadline_ns, by_ns);
 }
 
+/* Makes the timers readable whose deadline has passed. Threads that wait for them have the same deadline, so
+ * the clock wakes them. */
 void hora__sim_events_time_passed(void)
 {
     for (int i = 0; i < made && alive > 0; i++)
@@ -237,7 +250,7 @@ void hora__sim_events_end(void)
             continue;
         char byte;
         if (table[i].readable && read(table[i].fd, &byte, 1) == 1)
-            table[i].readable = false; /* else the next run that uses it will say what is wrong */
+            table[i].readable = false; /* if not, the next run that uses the entry reports the misuse */
         table[i].kind = NONE;
         alive--;
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* futex.c - simulated sleeping on a word
  *
- * How it works      The sleepers are the threads SLEEPING on the word's address. The comparison and going to sleep are one
- *                   step, as in the kernel. All three timelines are understood.
- * Not done          an edge for ThreadSanitizer from wake to wait: a futex orders nothing, the atomic word does, and an
- *                   edge too many would hide races. */
+ * How it works      The sleepers are the threads in state SLEEPING on the word's address. The comparison and
+ *                   the change to that state are one step, as in the kernel. All three timelines are
+ *                   supported.
+ * No edges          There is no edge for ThreadSanitizer from wake to wait. A futex orders nothing, the
+ *                   atomic word does, and an edge too many would hide races. */
 #include "sys/futex.h"
 
 #include "simulator/internal.h"

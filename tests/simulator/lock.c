@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lock.c - simulated mutexes and conditions, with all the checks that a real lock does not make
  *
- * How it works      mutex->native.owner is the state: 0 free, n held by thread n - 1. A thread that wants a lock which is
- *                   held is LOCKING; it can be chosen to run again exactly while the lock is free, and then takes
- *                   it. So no schedule is spent on threads that wake up only to find that another was faster.
- *                   A condition has no state: its waiters are those WAITING on its address.
- * Checks            rank, relocking, unlocking by a stranger, destroying what is held or waited on, use before init or after
- *                   destroy. Each ends the schedule as MISUSE.
+ * How it works      mutex->native.owner is the state: 0 is free, n means held by thread n - 1. A thread that
+ *                   wants a lock that is held is in state LOCKING. It can be chosen to run only while the
+ *                   lock is free, and then takes it. So no schedule is spent on threads that wake up only to
+ *                   find the lock held again. A condition has no state: its waiters are the threads WAITING
+ *                   on its address.
+ * Checks            Rank, locking twice, unlocking by another thread, destroying a lock that is held or
+ *                   waited for, use before init or after destroy. Each ends the schedule as MISUSE.
  * Invariants        L1 a LOCKING thread is ready if and only if its lock is free.
  *                   L2 thread->held lists exactly the mutexes whose owner is that thread. */
 #include "sys/mutex.h"
@@ -15,19 +16,22 @@
 
 #include "simulator/internal.h"
 
-enum { DESTROYED = -1 };
+enum { DESTROYED = -1 }; /* a value of owner */
 
+/* Returns the value of owner for a lock that the current thread holds. */
 static int own_number(void)
 {
     return sim_number(hora__sim.current) + 1;
 }
 
+/* Ends the run if a lock is not initialised or is destroyed. `what` names the operation. */
 static void check_alive(const hora__mutex *mutex, const char *what)
 {
     if (mutex->rank < HORA__RANK_OBJECT || mutex->native.owner < 0 || mutex->native.owner > SIM_THREADS)
         hora__sim_end(HORA__SIM_MISUSE, "%s of a lock that was not initialised, or is destroyed", what);
 }
 
+/* Ends the run if the current thread holds a lock whose rank is not lower. */
 static void check_rank(const hora__mutex *mutex)
 {
     const struct sim_thread *self = hora__sim.current;
@@ -39,6 +43,7 @@ static void check_rank(const hora__mutex *mutex)
         hora__sim_end(HORA__SIM_MISUSE, "thread %d holds too many locks", sim_number(self));
 }
 
+/* Makes the threads that wait for a lock ready, or not ready, to run; L1. */
 static void set_ready(const hora__mutex *mutex, bool ready)
 {
     for (uint64_t left = hora__sim.locking; left != 0;) {
@@ -48,12 +53,13 @@ static void set_ready(const hora__mutex *mutex, bool ready)
     }
 }
 
+/* Gives a free lock to the current thread. */
 static void take(hora__mutex *mutex)
 {
     struct sim_thread *self = hora__sim.current;
     self->state = SIM_READY;
     self->object = NULL;
-    self->decided = false; /* others see that the lock is taken */
+    self->decided = false; /* taking the lock is visible to others, so the next call is a schedule point */
     hora__sim.locking &= ~sim_bit(self);
     mutex->native.owner = own_number();
     self->held[self->held_count++] = mutex; /* L2 */
@@ -62,6 +68,7 @@ static void take(hora__mutex *mutex)
     hora__sim_weak_acquire(mutex);
 }
 
+/* Releases a lock that the current thread holds. */
 static void give_back(hora__mutex *mutex)
 {
     struct sim_thread *self = hora__sim.current;
@@ -98,7 +105,8 @@ void hora__mutex_destroy(hora__mutex *mutex)
     mutex->native.owner = DESTROYED;
 }
 
-/* A thread that finds the lock held does not ask who runs next but blocks: to wait is all it can do. */
+/* If the lock is free, the call is a schedule point: another thread may take it first. If the lock is held,
+ * the thread can only wait, so it blocks without asking who runs next. */
 void hora__mutex_lock(hora__mutex *mutex)
 {
     hora__sim_step();
@@ -116,6 +124,7 @@ void hora__mutex_lock(hora__mutex *mutex)
     take(mutex);
 }
 
+/* Ends the run if the current thread does not hold the lock. */
 static void check_owner(const hora__mutex *mutex, const char *what)
 {
     check_alive(mutex, what);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - simulated memory: what is live, what was misused, and allocations that fail on demand
+/* memory.c - simulated memory: finds leaks and misuse, and makes allocations fail on demand
  *
- * What it is for    A schedule passes only if nothing is left allocated. Freed memory is filled with a pattern and not used
- *                   again before the run is over, so that a late write is found and a late read gives nonsense.
- * How it works      Blocks are cut off one after the other from one large mapping, which starts anew with every run: quick, and
- *                   the addresses are the same each time. Every block is listed in a table; a header before it holds
- *                   its index, and a fence stands behind it. With a sanitizer each block comes from malloc instead, so that its
- *                   reports say where a block was allocated and freed.
- * Resting memory    is on a free list of the library. It is filled with another pattern, and with AddressSanitizer it is poisoned as
- *                   well. Whoever takes it from the list finds out whether it was written to meanwhile.
- * Fails on demand   the n-th call of hora__sim_allocation_fails, which all constructors of the platform ask.
+ * Purpose           A schedule passes only if no block is left allocated. Freed memory is filled with a
+ *                   pattern and not used again in the same run, so that a late write is found and a late read
+ *                   returns nonsense.
+ * How it works      Blocks are cut one after the other from one large mapping, which is used from its start
+ *                   again in every run. That is quick, and the addresses are the same each time. Every block
+ *                   is listed in a table; a header before it holds its index, and a fence follows it. With a
+ *                   sanitizer each block comes from malloc instead, so that reports show where a block was
+ *                   allocated and freed.
+ * Resting memory    It is on a free list of the library. The simulator fills it with another pattern, and
+ *                   poisons it if AddressSanitizer is used. When it is taken from the list, the pattern is
+ *                   checked.
+ * Failures          All constructors of the platform call hora__sim_allocation_fails. Its n-th call returns
+ *                   true if options.fail_allocation is n.
  * Invariants        M1 blocks[header->index].start is the block behind that header.
  *                   M2 a block that is not live holds only POISON (without a sanitizer). */
 #include "sys/alloc.h"
@@ -21,8 +25,16 @@
 
 #include "simulator/internal.h"
 
-enum { POISON = 0xdd, FENCE = 0xfd, DIRT = 0xb5, REST = 0xe7, UNIT = 16, FIRST_BLOCKS = 256 };
+enum {
+    POISON = 0xdd,     /* contents of freed memory */
+    FENCE = 0xfd,      /* contents of the bytes behind a block */
+    DIRT = 0xb5,       /* contents of new memory that need not be zero */
+    REST = 0xe7,       /* contents of memory on a free list */
+    UNIT = 16,         /* alignment of blocks */
+    FIRST_BLOCKS = 256 /* first size of the table */
+};
 
+/* Precedes each block. */
 struct header {
     uint64_t index;
     uint64_t check; /* the index, mixed with MAGIC */
@@ -31,17 +43,21 @@ struct header {
 #define MAGIC UINT64_C(0x9bd1c3a57f24e680)
 
 struct block {
-    unsigned char *start;
-    size_t size;
-    bool live;
+    unsigned char *start; /* behind the header */
+    size_t size;          /* that the library asked for */
+    bool live;            /* not yet freed */
 };
 
+/* The blocks of this run, freed ones included. */
 static struct {
     struct block *blocks;
-    size_t count;
-    size_t capacity;
-    size_t live;
+    size_t count;    /* blocks in the table */
+    size_t capacity; /* of the table */
+    size_t live;     /* blocks that are not yet freed */
 } memory;
+
+/* get and put allocate and free the bytes of a block, is_ours and is_poisoned support the checks, and
+ * start_anew begins another run. */
 
 #if defined(HORA_SIM_ASAN) || defined(HORA_SIM_TSAN)
 
@@ -53,20 +69,20 @@ static void *get(size_t size)
 static void put(struct block *block)
 {
 #ifdef HORA__ASAN
-    __asan_unpoison_memory_region(block->start,
-                                  block->size); /* a schedule that fails leaves some that rests */
+    /* After a schedule that fails, memory may still rest. */
+    __asan_unpoison_memory_region(block->start, block->size);
 #endif
     free(block->start - sizeof(struct header));
 }
 
 static bool is_ours(const void *start)
 {
-    return start != NULL; /* else the sanitizer says so */
+    return start != NULL; /* the sanitizer reports other addresses */
 }
 
 static bool is_poisoned(const struct block *block)
 {
-    return block != NULL; /* it is gone */
+    return block != NULL; /* the memory is freed; the sanitizer reports late writes */
 }
 
 static void start_anew(void)
@@ -75,9 +91,10 @@ static void start_anew(void)
 
 #else
 
+/* The mapping that blocks are cut from. */
 static struct {
-    unsigned char *start;
-    size_t used;
+    unsigned char *start; /* NULL: not yet mapped */
+    size_t used;          /* bytes cut off in this run */
     size_t size;
 } arena = {.size = (size_t)64 << 20};
 
@@ -121,7 +138,7 @@ static void start_anew(void)
 
 #endif
 
-/* The bytes of a block with its header and at least one byte of fence; 0: more than there can be. */
+/* Returns the size of a block with its header and at least one byte of fence; 0: the size is too large. */
 static size_t whole_size(size_t size)
 {
     if (size > SIZE_MAX / 2)
@@ -129,6 +146,7 @@ static size_t whole_size(size_t size)
     return (sizeof(struct header) + size + UNIT) / UNIT * UNIT;
 }
 
+/* Returns true if the bytes behind a block are unchanged. */
 static bool fence_stands(const struct block *block)
 {
     size_t end = whole_size(block->size) - sizeof(struct header);
@@ -138,6 +156,7 @@ static bool fence_stands(const struct block *block)
     return true;
 }
 
+/* Makes room in the table for one more block. Returns false if there is no memory. */
 static bool has_room(void)
 {
     if (memory.count < memory.capacity)
@@ -151,6 +170,7 @@ static bool has_room(void)
     return true;
 }
 
+/* Counts an allocation. Returns true if the options demand that it fails. */
 bool hora__sim_allocation_fails(void)
 {
     const struct hora__sim_options *options = &hora__sim.options;
@@ -194,7 +214,7 @@ void *hora__alloc_lines(size_t size)
     return hora__alloc_dirty(size);
 }
 
-/* NULL: there is none. */
+/* Returns the block that starts at this address; NULL: there is none. */
 static struct block *block_at(const void *start)
 {
     const struct header *header = (const struct header *)start - 1;
@@ -256,6 +276,7 @@ void hora__memory_wakes(void *start, size_t size)
     memset(start, DIRT, size);
 }
 
+/* Ends the run if a freed block was written to, or if blocks are left. */
 void hora__sim_memory_check(void)
 {
     for (size_t i = 0; i < memory.count; i++) {
@@ -270,6 +291,7 @@ void hora__sim_memory_check(void)
                           memory.blocks[i].size);
 }
 
+/* Frees all blocks that a failed schedule left. */
 void hora__sim_memory_end(void)
 {
     for (size_t i = 0; i < memory.count && memory.live > 0; i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - numbers, processors, and how long to look: nothing here depends on the schedule */
+/* names.c - serial numbers, processors and spinning; constants, so that runs repeat
+ *
+ * There are two processors, so that lanes and spinning are exercised. Spinning ends after a fixed number of
+ * reads, because time does not pass while a thread can run. */
 #include "sys/process.h"
 #include "sys/processors.h"
 #include "sys/thread.h"

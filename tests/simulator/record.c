@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record.c - the decisions of a schedule: writing them down, repeating them, moving on to the next schedule
+/* record.c - the decisions of a schedule: records them, repeats them, and moves on to the next schedule
  *
- * What it is for    Replay, depth-first search and the text that is printed with a failure are one thing: a list of
- *                   choices, of which the first `prefix` are to be repeated and the rest is written down as it is made.
- * How it works      A decision with n options is noted as its choice, from 0 on; 0 is what happens by itself (the running
- *                   thread goes on, a wait waits). Decisions with one option are not noted. Depth-first search
- *                   increments the last choice that has an untried option left and forgets what follows.
- * Text              A number is so many decisions for option 0. A letter from a to y is a decision for option 1 to 25,
- *                   after z for 25 more, so zb is option 27. Zeros at the end are left out; no decision at all is "0".
- * Invariants        R1 position <= capacity; choices below `prefix` are those to be repeated.
- *                   R2 allowed[i] is how many options depth-first search may try at i, 0 if it came from a text. */
+ * Purpose           Replay, depth-first search and the text that is printed with a failure use one list of
+ *                   choices. The first `prefix` choices are repeated, and the others are recorded as they are
+ *                   made.
+ * How it works      A decision with n options is recorded as its choice, 0 to n - 1. Option 0 is what happens
+ *                   without interference (the running thread goes on, a wait waits). Decisions with one
+ *                   option are not recorded. Depth-first search increments the last choice that has an
+ *                   untried option left and discards those behind it.
+ * Text              A number n stands for n decisions for option 0. A letter from a to y is a decision for
+ *                   option 1 to 25. Each z before it adds 25, so zb is option 27. Zeros at the end are left
+ *                   out; no decision at all is "0".
+ * Invariants        R1 position <= capacity; choices below `prefix` are those that are repeated.
+ *                   R2 allowed[i] is how many options depth-first search may try at i, 0 if it came from a
+ *                   text. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,18 +21,23 @@
 
 #include "simulator/internal.h"
 
-enum { LETTERS = 25, FIRST_CAPACITY = 4096, MOST_DECISIONS = 100 * 1000 * 1000 };
+enum {
+    LETTERS = 25,                      /* options that one letter of the text can express */
+    FIRST_CAPACITY = 4096,             /* decisions */
+    MOST_DECISIONS = 100 * 1000 * 1000 /* that a text may contain in one number */
+};
 
 static struct {
-    uint8_t *choices;
-    uint8_t *allowed;
-    size_t position; /* decisions made in this run */
-    size_t prefix;
-    size_t capacity;
-    char *text;
-    size_t text_size;
+    uint8_t *choices; /* the option chosen at each decision */
+    uint8_t *allowed; /* R2 */
+    size_t position;  /* decisions made in this run */
+    size_t prefix;    /* choices to repeat; 0: none */
+    size_t capacity;  /* of choices and allowed */
+    char *text;       /* the last result of hora__sim_record_text */
+    size_t text_size; /* bytes allocated for it */
 } record;
 
+/* Reallocates memory of the simulator itself, which must not fail. */
 static void *resize(void *memory, size_t size)
 {
     void *larger = realloc(memory, size);
@@ -39,6 +48,7 @@ static void *resize(void *memory, size_t size)
     return larger;
 }
 
+/* Makes room for `count` decisions. */
 static void reserve(size_t count)
 {
     if (count <= record.capacity)
@@ -98,7 +108,7 @@ bool hora__sim_dfs_next(void)
     return true;
 }
 
-/* Reads a number of zeros; false if there are more than any schedule has. */
+/* Reads a number of decisions for option 0. Returns false if it is larger than any schedule has. */
 static bool parse_zeros(const char **text)
 {
     size_t zeros = 0;
@@ -114,6 +124,7 @@ static bool parse_zeros(const char **text)
     return true;
 }
 
+/* Reads one decision for another option. Returns false if the text is malformed. */
 static bool parse_choice(const char **text)
 {
     int choice = 0;
@@ -138,6 +149,7 @@ bool hora__sim_record_parse(const char *text)
     return true;
 }
 
+/* Writes a choice that is not 0. Returns the end of the text. */
 static char *print_choice(char *text, int choice)
 {
     for (; choice > LETTERS; choice -= LETTERS)
@@ -146,6 +158,7 @@ static char *print_choice(char *text, int choice)
     return text;
 }
 
+/* Writes the number of decisions for option 0, or nothing if there are none. Returns the end of the text. */
 static char *print_zeros(char *text, size_t zeros)
 {
     char digits[24];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roster.c - which schedulers exist in the simulated process. Simulated threads change only at known points, of which there is none here: so there
- * is no lock. */
+/* roster.c - the roster of schedulers in the simulated process
+ *
+ * The simulator switches threads only at schedule points, of which there are none in this file. So the list
+ * needs no lock. */
 #include "sys/process.h"
 
 #include <stddef.h>

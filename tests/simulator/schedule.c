@@ -1,47 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.c - who runs next: the decisions, and the ways to make them
+/* schedule.c - decisions: which thread runs next, and all others
  *
- * What it is for    Wherever something could go more than one way, the simulator asks here, and only here. So a schedule is
- *                   exactly its list of decisions, whichever mode made them.
- * How it works      The options of a decision are ordered: first those that cost nothing, then those that depth-first
- *                   search has to pay for. For "who runs next" option 0 is the running thread, if it can go on; to choose
- *                   another one then is a preemption and costs one, as does letting time pass although a thread can run.
- *                   If the running thread cannot go on, any other costs nothing. That is the preemption bounding of
- *                   CHESS (Musuvathi and Qadeer): most faults need one or two preemptions, and with a bound there are
- *                   polynomially many schedules instead of exponentially many.
- *                   A random walk draws each decision; how likely the running thread is to go on is drawn per seed, for
- *                   long undisturbed stretches find other faults than constant switching. PCT (Burckhardt et al.) gives
- *                   each thread a random priority, always runs the highest, and lowers the running one at depth - 1
- *                   random points; over how many points these are spread is learnt from earlier runs.
- * Points            Calls that acquire (lock, load, wait) ask before they act; calls that release (unlock, wake, start)
- *                   ask after they acted, so that what a thread still touches afterwards can be destroyed under it.
- *                   A call right after such a point, or after a sleep, does not ask again: between the two the thread did
- *                   nothing that another could have seen. Calls that touch nothing shared (alloc, now) do not ask.
+ * Purpose           Wherever a run can continue in more than one way, the simulator calls hora__sim_decide.
+ *                   So a schedule is exactly its list of decisions, whichever mode made them.
+ * How it works      The options of a decision are ordered: first those that cost nothing, then those that
+ *                   count towards the bound of depth-first search. For the choice of the next thread, option
+ *                   0 is the running thread, if it can go on. To choose another one is then a preemption and
+ *                   costs one, as does letting time pass although a thread can run. If the running thread
+ *                   cannot go on, every other thread costs nothing. That is the preemption bounding of CHESS
+ *                   (Musuvathi and Qadeer): most faults need one or two preemptions, and with a bound there
+ *                   are polynomially many schedules instead of exponentially many.
+ * Random walk       Each decision is drawn. The probability that the running thread goes on is drawn once per
+ *                   seed, because long undisturbed runs of a thread find other faults than constant
+ *                   switching.
+ * PCT               (Burckhardt et al.) Each thread has a random priority, and the highest runs. The priority
+ *                   of the running thread is lowered at depth - 1 random points. These are spread over as
+ *                   many points as the longest earlier run had.
+ * Points            Calls that acquire (lock, load, wait) are schedule points before they act. Calls that
+ *                   release (unlock, wake, start) are schedule points afterwards, so that another thread can
+ *                   destroy an object that the caller still accesses. A call right after such a point, or
+ *                   after a sleep, is not a point again: in between the thread did nothing that is visible to
+ *                   others. Calls that access nothing shared (alloc, now) are no points.
  * Invariants        S1 every decision with more than one option is recorded, in every mode.
  *                   S2 with the same body, seed and switches, equal decisions give equal runs. */
 #include <assert.h>
 
 #include "simulator/internal.h"
 
+/* MOST_CHANGES: of priority, in PCT. FIRST_POINTS: the assumed length of the first run. STICKINESS,
+ * FRESHNESS: the number of values that `staying` and `fresh` can have. */
 enum { MOST_CHANGES = 16, FIRST_POINTS = 64, STICKINESS = 4, FRESHNESS = 4 };
 
 static struct {
-    uint64_t random;
-    uint64_t points; /* where the running thread could have been preempted, so far */
-    uint64_t spread; /* PCT: over how many points the changes are spread, from earlier runs */
-    uint64_t changes[MOST_CHANGES];
-    int change_count;
-    int spent;        /* DFS: of the bound */
+    uint64_t random;                /* state of the random sequence that draws decisions */
+    uint64_t points;                /* schedule points of this run so far */
+    uint64_t spread;                /* PCT: number of points over which the changes are spread */
+    uint64_t changes[MOST_CHANGES]; /* PCT: the points at which a priority is lowered */
+    int change_count;               /* PCT: elements of changes */
+    int spent;                      /* DFS: how much of the bound this run has used */
     uint32_t staying; /* random walk: the running thread goes on with probability staying / (staying + 1) */
-    uint32_t
-        fresh; /* random walk and PCT: a load returns the newest value with at least fresh / (fresh + 1) */
+    /* Random walk and PCT: a load returns the newest value with probability fresh / (fresh + 1) or more. */
+    uint32_t fresh;
 } schedule = {.spread = FIRST_POINTS};
 
+/* Returns a random number from 0 to below - 1. */
 static uint32_t draw(uint32_t below)
 {
     return (uint32_t)(((hora__sim_mix(&schedule.random) >> 32) * below) >> 32);
 }
 
+/* Returns the priority of a new thread. It is higher than all lowered priorities, which are at most
+ * MOST_CHANGES. */
 uint64_t hora__sim_first_priority(void)
 {
     return MOST_CHANGES + 1 + (hora__sim_mix(&schedule.random) >> 8);
@@ -64,6 +73,7 @@ void hora__sim_schedule_begin(void)
     hora__sim_record_begin(repeats ? SIM_REPEAT_PREFIX : SIM_REPEAT_NOTHING);
 }
 
+/* Remembers the length of a run that has ended, for PCT. */
 void hora__sim_schedule_learn(void)
 {
     if (schedule.points > schedule.spread)
@@ -76,7 +86,8 @@ void hora__sim_dfs_reset(void)
     schedule.spread = FIRST_POINTS;
 }
 
-/* The thread that an option of SIM_NEXT stands for. */
+/* Returns the thread that an option of SIM_NEXT stands for: the running thread first if it can go on, then
+ * the other ready threads by their numbers. */
 static struct sim_thread *candidate(int option)
 {
     uint64_t ready = hora__sim.ready;
@@ -91,6 +102,8 @@ static struct sim_thread *candidate(int option)
     return sim_take_first(&ready);
 }
 
+/* PCT: lowers the priority of the running thread if this point is one of the changes. Returns the option of
+ * the ready thread with the highest priority. */
 static int highest_priority(int threads)
 {
     for (int i = 0; i < schedule.change_count; i++)
@@ -103,6 +116,7 @@ static int highest_priority(int threads)
     return best;
 }
 
+/* Draws an option of SIM_NEXT. The option behind those for threads lets time pass. */
 static int draw_next(int options)
 {
     int threads = __builtin_popcountll(hora__sim.ready);
@@ -115,6 +129,7 @@ static int draw_next(int options)
     return (int)draw((uint32_t)threads);
 }
 
+/* Draws an option of any decision. */
 static int draw_choice(enum sim_decision kind, int options)
 {
     switch (kind) {
@@ -132,7 +147,8 @@ static int draw_choice(enum sim_decision kind, int options)
     return (int)draw((uint32_t)options);
 }
 
-/* How many options depth-first search may try. Lateness is left to chance: it has no end. */
+/* Returns how many options depth-first search may try. It does not vary lateness, since the next clock jump
+ * could always be late again and the search would not end. */
 static int allowed_options(enum sim_decision kind, int options, int free_options)
 {
     if (kind == SIM_LATENESS)
@@ -140,7 +156,8 @@ static int allowed_options(enum sim_decision kind, int options, int free_options
     return schedule.spent < hora__sim.options.bound ? options : free_options;
 }
 
-/* Option 0 if there is nothing to be repeated any more. */
+/* Returns the recorded choice, or option 0 if there is nothing left to repeat. Ends the run if the recorded
+ * choice does not fit: the program did not behave as when it was recorded. */
 static int repeat_choice(int options, int allowed)
 {
     int choice = 0;
@@ -153,6 +170,8 @@ static int repeat_choice(int options, int allowed)
     return choice;
 }
 
+/* Makes a decision with more than one option and records it. Options from free_options on count towards the
+ * bound of depth-first search. */
 int hora__sim_decide(enum sim_decision kind, int options, int free_options)
 {
     assert(options > 1 && options <= SIM_THREADS + 1);
@@ -166,6 +185,7 @@ int hora__sim_decide(enum sim_decision kind, int options, int free_options)
     return choice;
 }
 
+/* Switches to a thread. Returns when the calling thread is chosen again, and never if it has ended. */
 static void run_next(struct sim_thread *next)
 {
     struct sim_thread *before = hora__sim.current;
@@ -178,7 +198,8 @@ static void run_next(struct sim_thread *next)
     hora__sim_context_switch(&before->context, &next->context);
 }
 
-/* Time as one more option, after the threads: only with `late`, and only if somebody waits for it. */
+/* Chooses the next thread. With options.late, and if a thread has a deadline, letting time pass is one more
+ * option behind the threads. */
 static struct sim_thread *choose_next(enum sim_stay stay)
 {
     for (;;) {
@@ -192,7 +213,8 @@ static struct sim_thread *choose_next(enum sim_stay stay)
     }
 }
 
-/* Let the next thread run; returns when the calling one is chosen again. */
+/* Lets the next thread run. Returns when the calling thread is chosen again. If no thread can run, lets time
+ * pass; ends the run if no thread has a deadline either. */
 void hora__sim_reschedule(enum sim_stay stay)
 {
     while (hora__sim.ready == 0) {
@@ -207,6 +229,7 @@ void hora__sim_reschedule(enum sim_stay stay)
     run_next(choose_next(stay));
 }
 
+/* A schedule point before an operation. Does nothing outside of a run. */
 void hora__sim_point(void)
 {
     if (!hora__sim.running)

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim.c - the simulator: one run, from its first thread to its verdict
  *
- * What it is for    The library above src/sys runs here unchanged, but all its threads share one thread of the process and take
- *                   turns as a schedule says. The schedule comes from a seed, from a search or from a text, so a
- *                   fault that shows itself once can be shown again at will, and tens of thousands of schedules are run per
- *                   second: clocks are simulated too, and nobody ever waits.
- * How it works      Every call of the platform may hand over to another simulated thread (schedule.c) by switching
- *                   stacks (context.c). A thread that has to wait is simply not chosen until it can go on (thread.c,
- *                   lock.c, futex.c, event.c). When nobody can go on, the clock jumps to the earliest deadline (time.c); if
- *                   there is none, a wake-up was lost. Allocations are counted and can be made to fail (memory.c). The
- *                   decisions are written down and can be repeated (record.c); crashes are verdicts too (crash.c).
- *                   The run is over when the body returns or hora__sim_end is called, by whichever thread: control
- *                   goes back to hora__sim_run, which tidies up whatever was left.
- * What it explores  interleavings at platform calls, sequentially consistent ones or, with options.weak, all that C17 allows
- *                   (weak.c). Races between those are ThreadSanitizer's
- *                   part: see context.c. Built with -fsanitize=thread, the files of this folder must be compiled without it
- *                   and with HORA_SIM_TSAN.
+ * Purpose           The library above src/sys runs here unchanged, but all its threads share one thread of
+ *                   the process and run one at a time, in the order of a schedule. The schedule comes from a
+ *                   seed, from a search or from a text. So a fault that was found once can be repeated. The
+ *                   clocks are simulated and no thread really sleeps, so tens of thousands of schedules run
+ *                   per second.
+ * How it works      Every call of the platform may continue another simulated thread (schedule.c) by
+ *                   switching stacks (context.c). A thread that has to wait is not chosen until it can go on
+ *                   (thread.c, lock.c, futex.c, event.c). When no thread can go on, the clock jumps to the
+ *                   earliest deadline (time.c); if there is none, a wake-up was lost. Allocations are counted
+ *                   and can be made to fail (memory.c). The decisions are recorded and can be repeated
+ *                   (record.c). Crashes are verdicts, too (crash.c). The run ends when the body returns or
+ *                   any thread calls hora__sim_end. Control then returns to hora__sim_run, which frees
+ *                   everything that was left.
+ * Coverage          The simulator explores interleavings of platform calls: sequentially consistent ones or,
+ *                   with options.weak, all that C17 allows (weak.c). ThreadSanitizer finds data races between
+ *                   those calls: see context.c. With -fsanitize=thread, the files of this folder must be
+ *                   compiled without it and with HORA_SIM_TSAN.
  * Invariants        D1 the first verdict of a run stays.
- *                   D2 after hora__sim_run no simulated thread, block or descriptor exists, whatever the verdict. */
+ *                   D2 after hora__sim_run no simulated thread, block or descriptor exists, whatever the
+ *                   verdict. */
 #include "simulator/sim.h"
 
 #include <stdarg.h>
@@ -28,11 +31,12 @@
 #include "simulator/internal.h"
 #include "sys/process.h"
 
-enum { MOST_STEPS = 20000 };
+enum { MOST_STEPS = 20000 }; /* the default of options.max_steps */
 
 struct sim hora__sim;
 enum hora__fault hora__fault_planted;
 
+/* Returns the next number of a SplitMix64 sequence. */
 uint64_t hora__sim_mix(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15)); /* SplitMix64 */
@@ -70,6 +74,8 @@ const char *hora__sim_verdict_name(enum hora__sim_verdict verdict)
     return "?";
 }
 
+/* Ends the run with a verdict: switches to hora__sim_run and never returns. Outside of a run it ends the
+ * process. */
 static void end_with(enum hora__sim_verdict verdict, const char *format, va_list arguments)
 {
     struct hora__sim_result *result = hora__sim.result;
@@ -86,7 +92,7 @@ static void end_with(enum hora__sim_verdict verdict, const char *format, va_list
     if (hora__sim.current->state == SIM_ENDED)
         hora__sim_context_leave(own, &hora__sim.root);
     hora__sim_context_switch(own, &hora__sim.root);
-    abort(); /* nobody switches back */
+    abort(); /* no context switches back */
 }
 
 void hora__sim_end(enum hora__sim_verdict verdict, const char *format, ...)
@@ -116,7 +122,7 @@ void hora__sim_step(void)
                       (unsigned long long)hora__sim.options.max_steps);
 }
 
-/* What must hold when the body has returned and thread 0 has ended. */
+/* Checks what must hold when the body has returned and thread 0 has ended, and ends the run. */
 void hora__sim_body_ended(void)
 {
     uint64_t others = hora__sim.used & ~UINT64_C(1);
@@ -129,13 +135,14 @@ void hora__sim_body_ended(void)
     hora__sim_end(HORA__SIM_PASSED, "%s", "");
 }
 
+/* The function of thread 0. */
 static void run_body(void *body)
 {
     (void)body; /* a function does not fit through an object pointer */
     hora__sim.body();
 }
 
-/* False if the options make no sense. */
+/* Initialises the state of a run. Returns false if the text of a schedule to replay is malformed. */
 static bool begin(const struct hora__sim_options *options, struct hora__sim_result *result)
 {
     *result = (struct hora__sim_result){.verdict = HORA__SIM_PASSED};
@@ -155,6 +162,7 @@ static bool begin(const struct hora__sim_options *options, struct hora__sim_resu
     return sensible;
 }
 
+/* Starts thread 0 and returns when the run has ended. */
 static void run_threads(void)
 {
     hora__sim_context_adopt(&hora__sim.root);
@@ -167,6 +175,7 @@ static void run_threads(void)
     hora__sim_context_switch(&hora__sim.root, &hora__sim.current->context);
 }
 
+/* Frees everything that the run left, and completes the result. */
 static void end(struct hora__sim_result *result)
 {
     hora__sim_weak_end();

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - simulated threads: from start to join, blocking and waking
  *
- * How it works      A thread is a slot in a table with a context of its own. It runs until a call of the platform asks the
- *                   scheduler, which may then run another one. A blocked thread is out of the set `ready` until somebody
- *                   wakes it. Slots, stacks and fibers are used again, in this run and in later ones.
+ * How it works      A thread is a slot in a table with its own context. It runs until it reaches a schedule
+ *                   point, where another thread may be chosen. A blocked thread is not in the set `ready`
+ *                   until another thread wakes it. Slots, stacks and fibers are used again, in this run and
+ *                   in later ones.
  * States            UNUSED -> READY       start
  *                   READY -> LOCKING, SLEEPING, WAITING, JOINING, AWAITING    the thread blocks
- *                   those -> READY        somebody wakes it, or its deadline passes
- *                   WAITING -> LOCKING    the same, on a condition: it goes on only with the mutex
+ *                   those -> READY        another thread wakes it, or its deadline passes
+ *                   WAITING -> LOCKING    a waiter of a condition is woken: it goes on only with the mutex
  *                   READY -> ENDED        its function has returned, or it exits, and at_exit was called
  *                   ENDED -> UNUSED       join
  * Invariants        W1 `ready` holds the READY threads, and the LOCKING ones whose mutex is free.
@@ -22,11 +23,15 @@
 #include "simulator/internal.h"
 #include "sys/process.h"
 
-enum { SLOT_BITS = 6, EXIT_ROUNDS = 4 /* as with the destructors of pthread keys */ };
+enum {
+    SLOT_BITS = 6,  /* the lower bits of a handle, which hold the slot */
+    EXIT_ROUNDS = 4 /* how often at_exit is called if it sets a pointer again, as for pthread keys */
+};
 
-static void (*exit_hook)(void *pointer);
-static uint64_t threads_started;
+static void (*exit_hook)(void *pointer); /* the at_exit function of hora__thread_set_pointer */
+static uint64_t threads_started;         /* in this run */
 
+/* Calls at_exit for the pointer that a thread carries, again if that sets a pointer. */
 static void call_at_exit(struct sim_thread *self)
 {
     for (int i = 0; i < EXIT_ROUNDS && self->pointer != NULL; i++) {
@@ -36,6 +41,7 @@ static void call_at_exit(struct sim_thread *self)
     }
 }
 
+/* Wakes the thread that waits for the end of this one. */
 static void wake_joiner(const struct sim_thread *ended)
 {
     for (uint64_t left = hora__sim.used; left != 0;) {
@@ -45,7 +51,7 @@ static void wake_joiner(const struct sim_thread *ended)
     }
 }
 
-/* The end of a thread. That of the one that runs the body ends the run. */
+/* Ends the current thread. The end of thread 0, which runs the body, ends the run. */
 static void end_thread(struct sim_thread *self)
 {
     call_at_exit(self);
@@ -60,7 +66,7 @@ static void end_thread(struct sim_thread *self)
     hora__sim_reschedule(SIM_GIVES_WAY);
 }
 
-/* Where every simulated thread begins. */
+/* The first function of every simulated thread. */
 static void enter(void)
 {
     struct sim_thread *self = hora__sim.current;
@@ -69,7 +75,8 @@ static void enter(void)
     end_thread(self);
 }
 
-/* By hand: ThreadSanitizer would see the C library write, and does not know that the simulator's threads never run at once. */
+/* Copies a name without the C library: ThreadSanitizer would see its writes, and does not know that the
+ * simulator's threads never run at the same time. */
 static void copy_name(struct sim_thread *thread, const char *name)
 {
     size_t i = 0;
@@ -78,7 +85,7 @@ static void copy_name(struct sim_thread *thread, const char *name)
     thread->name[i] = '\0';
 }
 
-/* NULL if no slot is free. */
+/* Makes a thread that is ready to run. Returns NULL if no slot is free or there is no memory for a stack. */
 struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const char *name)
 {
     uint64_t unused = ~hora__sim.used;
@@ -95,7 +102,7 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
     thread->relock = NULL;
     thread->priority = hora__sim_first_priority();
     thread->serial = threads_started++;
-    thread->decided = true; /* whoever chooses it chooses its first call */
+    thread->decided = true; /* when it is chosen for the first time, its first call is chosen, too */
     thread->run = run;
     thread->arg = arg;
     thread->name[0] = '\0';
@@ -112,7 +119,8 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
     return thread;
 }
 
-/* A thread whose mutex is taken cannot run, however it was woken. */
+/* Makes a blocked thread ready to run. A waiter of a condition must also take its mutex, so it becomes ready
+ * only when that is free. */
 void hora__sim_wake(struct sim_thread *thread)
 {
     hora__sim.timed &= ~sim_bit(thread);
@@ -130,6 +138,7 @@ void hora__sim_wake(struct sim_thread *thread)
     hora__sim.ready |= sim_bit(thread);
 }
 
+/* Moves the current thread from READY to a blocked state. It goes on running until the next reschedule. */
 static void suspend(enum sim_state state, const void *object, enum hora__timeline timeline,
                     int64_t deadline_ns)
 {
@@ -143,6 +152,7 @@ static void suspend(enum sim_state state, const void *object, enum hora__timelin
         hora__sim.timed |= sim_bit(self); /* W2 */
 }
 
+/* Blocks the current thread until it is woken or its deadline passes. */
 void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_ns)
 {
     suspend(state, object, HORA__MONOTONIC, deadline_ns);
@@ -150,12 +160,12 @@ void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_
     hora__sim.current->decided = true;
 }
 
-/* A wait that may return for no reason. To be woken by nobody at once is the same as at any later moment: until the
- * thread is chosen to run, it might as well be asleep. */
+/* Like hora__sim_block, for a wait that may return without a reason. A spurious wake-up at once covers one at
+ * any later moment: until the thread is chosen to run, no other thread can see whether it sleeps. */
 void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline,
                      int64_t deadline_ns)
 {
-    bool over = deadline_ns <= hora__sim.now_ns;
+    bool over = deadline_ns <= hora__sim.now_ns; /* the deadline has passed: no real sleep */
     suspend(state, object, timeline, deadline_ns);
     if (over || (hora__sim.options.spurious && hora__sim_decide(SIM_SPURIOUS, 2, 1) == 1))
         hora__sim_wake(hora__sim.current);
@@ -165,6 +175,7 @@ void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeli
         hora__sim.result->wakeups++;
 }
 
+/* Returns the set of threads that are blocked in this state on this object. */
 static uint64_t waiters(enum sim_state state, const void *object)
 {
     uint64_t found = 0;
@@ -176,6 +187,8 @@ static uint64_t waiters(enum sim_state state, const void *object)
     return found;
 }
 
+/* Returns one of the threads that are blocked on the object, or NULL. Which one is a decision of the
+ * schedule. */
 struct sim_thread *hora__sim_waiter(enum sim_state state, const void *object)
 {
     uint64_t found = waiters(state, object);
@@ -193,6 +206,7 @@ bool hora__sim_waited_on(enum sim_state state, const void *object)
     return waiters(state, object) != 0;
 }
 
+/* Writes what a thread waits for. Returns the length, like snprintf. */
 static int describe(const struct sim_thread *thread, char *text, size_t size)
 {
     char title[SIM_NAME_SIZE + 16];
@@ -218,6 +232,7 @@ static int describe(const struct sim_thread *thread, char *text, size_t size)
     }
 }
 
+/* Writes what each thread waits for, for the message of a lost wake-up. */
 void hora__sim_describe_blocked(char *text, size_t size)
 {
     size_t length = 0;
@@ -230,8 +245,8 @@ void hora__sim_describe_blocked(char *text, size_t size)
     }
 }
 
-/* All that the run did comes before the next run, as far as ThreadSanitizer is concerned: static variables of tests
- * are used by both. */
+/* Discards all threads after a run. For ThreadSanitizer, everything in this run happens before the next one,
+ * because both use the static variables of tests. */
 void hora__sim_threads_end(void)
 {
     for (uint64_t left = hora__sim.touched; left != 0;) {
@@ -248,6 +263,7 @@ void hora__sim_threads_end(void)
     threads_started = 0;
 }
 
+/* Counts a start of a thread. Returns true if the options demand that it fails. */
 static bool start_fails(void)
 {
     const struct hora__sim_options *options = &hora__sim.options;
@@ -258,6 +274,8 @@ static bool start_fails(void)
                                       : number == options->fail_thread_start;
 }
 
+/* Returns the handle of a thread: its slot, and its serial number, which distinguishes it from other threads
+ * in that slot. */
 static hora__os_thread handle_of(const struct sim_thread *thread)
 {
     uintptr_t number = (uintptr_t)sim_number(thread);
@@ -297,9 +315,10 @@ int64_t hora__os_thread_used(hora__os_thread thread)
 {
     (void)thread;
     enum { HOUR_S = 3600 };
+    /* More than can have passed since the last call, so that the thread seems to have computed all the
+     * time. */
     if (hora__sim.computing)
-        hora__sim.used_ns +=
-            (int64_t)HOUR_S * 1000000000; /* more than has passed since it was asked for last */
+        hora__sim.used_ns += (int64_t)HOUR_S * 1000000000;
     return hora__sim.used_ns;
 }
 
@@ -317,7 +336,8 @@ void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void
     self->guard = guard.outer;
 }
 
-/* As pthread_exit: the innermost guard is called first. */
+/* Ends the current thread in the middle of its function, like pthread_exit: the innermost guard is called
+ * first. */
 void hora__sim_exit_thread(void)
 {
     struct sim_thread *self = hora__sim.current;
@@ -331,6 +351,8 @@ void hora__sim_exit_thread(void)
     hora__sim_end(HORA__SIM_MISUSE, "a thread that has ended runs again");
 }
 
+/* Returns the thread of a handle. Ends the run if it does not exist, was joined already, or is the calling
+ * thread. */
 static struct sim_thread *joinable(hora__os_thread handle)
 {
     struct sim_thread *thread = &hora__sim.threads[handle.handle % SIM_THREADS];
@@ -346,7 +368,7 @@ void hora__os_thread_join(hora__os_thread handle)
     struct sim_thread *thread = joinable(handle);
     if (thread->state != SIM_ENDED) {
         hora__sim_block(SIM_JOINING, thread, INT64_MAX);
-        thread = joinable(handle); /* unless another joined it meanwhile */
+        thread = joinable(handle); /* another thread may have joined it during the wait, which is a misuse */
     }
     SIM_ACQUIRE(&thread->happens_before);
     hora__sim_weak_thread_joined(thread);
@@ -378,7 +400,6 @@ void hora__thread_carry(void *pointer)
     hora__sim.current->pointer = pointer;
 }
 
-/* For threads of the test that wait for each other outside of what is tested: no schedule points. */
 void hora__sim_await(const bool *flag)
 {
     hora__sim_step();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ticks.c - in the simulator there is no processor's counter: ticks are nanoseconds of its clock */
+/* ticks.c - the ticker of the simulator, whose ticks are nanoseconds of the simulated monotonic clock */
 #include "sys/clock.h"
 
 void hora__ticker_init(struct hora__ticker *ticker)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time.c - the simulated clocks
  *
- * How it works      There is one clock, the monotonic one; the other two lines lie ahead of it by distances that only
- *                   hora__sim_step_wall and hora__sim_suspend change; deadlines given on those lines follow. It stands still
- *                   while a thread can run, so that code takes no time, and jumps to the earliest deadline when all
- *                   wait. With options.late the scheduler may let it jump although threads can run, and it may
- *                   jump too far, as it does for a sleeper on a loaded machine.
+ * How it works      There is one clock, the monotonic one. The other two timelines are ahead of it by
+ *                   distances that only hora__sim_step_wall and hora__sim_suspend change; deadlines on those
+ *                   timelines move with them. The clock stands still while a thread can run, so that code
+ *                   takes no time, and jumps to the earliest deadline when all threads wait. With
+ *                   options.late the scheduler may let it jump although threads can run, and it may jump too
+ *                   far, as a sleeper on a loaded machine wakes up late.
  * Invariants        T1 the clock never goes back.
  *                   T2 after a jump no thread waits for a moment that has passed. */
 #include "sys/clock.h"
@@ -16,7 +17,8 @@
 
 enum { TIMELINES = 3 };
 
-/* None of them zero, and all different, so that code that mixes them up is caught. */
+/* The three clocks start with different times, none of them zero, so that tests find code that mixes them
+ * up. */
 static const int64_t start_ns = 1000 * SECOND;
 static const int64_t start_ahead_ns[] = {
     [HORA__MONOTONIC] = 0,
@@ -31,6 +33,7 @@ void hora__sim_time_begin(void)
         hora__sim.ahead_ns[i] = start_ahead_ns[i];
 }
 
+/* Returns a + b, or the nearest representable time. */
 static int64_t add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -44,6 +47,7 @@ int64_t hora__sim_earlier(int64_t time_ns, int64_t by_ns)
     return time_ns == INT64_MAX ? INT64_MAX : add(time_ns, -by_ns);
 }
 
+/* Converts a time on a timeline to the monotonic clock, by the current distance between the two. */
 int64_t hora__sim_monotonic(enum hora__timeline timeline, int64_t time_ns)
 {
     return hora__sim_earlier(time_ns, hora__sim.ahead_ns[timeline]);
@@ -51,7 +55,8 @@ int64_t hora__sim_monotonic(enum hora__timeline timeline, int64_t time_ns)
 
 int64_t hora__now(enum hora__timeline timeline)
 {
-    /* Only `late` lets time pass while threads can run; without it the reading cannot depend on who runs first. */
+    /* Only with `late` can time pass while threads can run. Without it the reading does not depend on which
+     * thread runs first, so no schedule point is needed. */
     if (hora__sim.options.late)
         hora__sim_point();
     else
@@ -59,6 +64,7 @@ int64_t hora__now(enum hora__timeline timeline)
     return add(hora__sim.now_ns, hora__sim.ahead_ns[timeline]);
 }
 
+/* Returns the earliest deadline of all blocked threads; INT64_MAX: there is none. */
 static int64_t earliest_deadline(void)
 {
     int64_t earliest = INT64_MAX;
@@ -70,6 +76,7 @@ static int64_t earliest_deadline(void)
     return earliest;
 }
 
+/* Returns how far the clock jumps beyond the deadline, a decision of the schedule. */
 static int64_t lateness(void)
 {
     static const int64_t choices[] = {0, 1, SECOND / 1000, SECOND};
@@ -78,6 +85,7 @@ static int64_t lateness(void)
     return choices[hora__sim_decide(SIM_LATENESS, sizeof choices / sizeof choices[0], 1)];
 }
 
+/* Wakes the threads whose deadline has passed, and makes the timers readable whose deadline has passed. */
 static void wake_due(void)
 {
     for (uint64_t left = hora__sim.timed; left != 0;) {
@@ -99,7 +107,7 @@ bool hora__sim_time_pass(void)
     return true;
 }
 
-/* A line goes ahead, and all that waits for a time of it comes nearer. */
+/* Moves a timeline ahead by by_ns, or back if negative. Deadlines on it come nearer by as much. */
 static void move_line(enum hora__timeline timeline, int64_t by_ns)
 {
     hora__sim.ahead_ns[timeline] = add(hora__sim.ahead_ns[timeline], by_ns);
@@ -111,6 +119,7 @@ static void move_line(enum hora__timeline timeline, int64_t by_ns)
     hora__sim_timers_follow(timeline, by_ns);
 }
 
+/* Completes a change of the clocks: wakes the threads that became due and those that watch the clocks. */
 static void clock_was_set(void)
 {
     wake_due();
