@@ -12,7 +12,7 @@
 
 #include "command.h"
 
-/* FNV-1a. The upper half is folded in because the lowest bits select the set. */
+/* Returns the FNV-1a hash of a text. The upper half is folded in because the lowest bits select the set. */
 static uint64_t hash_of(const char *key, size_t length)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -36,6 +36,7 @@ void *cache_find(struct cache *cache, const char *key, size_t length)
     return NULL;
 }
 
+/* Frees the value and the key of an entry, if it has one. */
 static void empty(const struct cache *cache, struct cache_entry *entry)
 {
     if (!entry->key)
@@ -50,9 +51,10 @@ void cache_add(struct cache *cache, const char *key, size_t length, void *value)
     uint64_t hash = hash_of(key, length);
     struct cache_entry *set = cache->entries[hash % CACHE_SETS];
     struct cache_entry *oldest = &set[0];
+    /* A free entry counts as used at time 0, so it is chosen first. */
     for (int i = 1; i < CACHE_WAYS; i++)
         if (set[i].used < oldest->used)
-            oldest = &set[i]; /* a free entry has never been used */
+            oldest = &set[i];
     empty(cache, oldest);
     char *copy = memory(length + 1);
     memcpy(copy, key, length);

@@ -13,8 +13,9 @@
 
 #include "output.h"
 
-static char path[64] = "hora"; /* the words of the running command */
+static char path[64] = "hora"; /* the words of the running command, separated by blanks */
 
+/* Appends the name of a subcommand that was found. */
 static void path_add(const char *name)
 {
     size_t length = strlen(path);

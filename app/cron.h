@@ -3,6 +3,7 @@
 #ifndef APP_CRON_H
 #define APP_CRON_H
 
+/* All of these have the form of struct command: argv[0] is the name, and the result is an exit status. */
 int cron_command(int argc, char **argv);
 
 int cron_next_command(int argc, char **argv);

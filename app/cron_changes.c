@@ -20,11 +20,13 @@
 
 /* The local times that one change skips or repeats. */
 struct touched {
-    hora_local times[TIMES_IN_FULL];
-    hora_local last;
-    int count;
+    hora_local times[TIMES_IN_FULL]; /* the first ones */
+    hora_local last;                 /* the last one, if there are any */
+    int count;                       /* of all, also those that are not in times[] */
 };
 
+/* Creates a zone with a fixed offset, in seconds east of UTC. Returns 0 or an error of hora. The caller
+ * releases the zone. */
 static int fixed_zone(int offset, hora_zone **ret_zone)
 {
     char name[32];
@@ -34,6 +36,8 @@ static int fixed_zone(int offset, hora_zone **ret_zone)
     return hora_zone_new(name, NULL, ret_zone, NULL);
 }
 
+/* Finds the times of the expression that one clock change skips or repeats; see the top of this file. Returns
+ * 0 or an error of hora. */
 static int find_touched(const hora_cron *cron, const hora_transition *change, struct touched *ret_touched)
 {
     bool forward = change->offset_after > change->offset_before;
@@ -56,12 +60,13 @@ static int find_touched(const hora_cron *cron, const hora_transition *change, st
     return result < 0 ? result : 0;
 }
 
+/* Prints a weekday and a date. */
 static void print_date(const hora_local *local)
 {
     output_format("%s %04d-%02d-%02d", weekday_name(local), (int)local->year, local->month, local->day);
 }
 
-/* A time of day, with its date if that differs from the date of the line. */
+/* Prints a time of day, with its date if that differs from the date of the line. */
 static void print_local(const hora_local *local, const hora_local *line)
 {
     if (local->year != line->year || local->day_of_year != line->day_of_year) {
@@ -73,6 +78,8 @@ static void print_local(const hora_local *local, const hora_local *line)
         output_format(":%02d", local->second);
 }
 
+/* Prints the times that a change skips or repeats: all of them if they are few, else the first and the
+ * last. */
 static void print_touched(const struct touched *touched, const hora_local *line)
 {
     if (touched->count > TIMES_IN_FULL) {
@@ -88,7 +95,7 @@ static void print_touched(const struct touched *touched, const hora_local *line)
     }
 }
 
-/* The local time at an instant, for a given offset. */
+/* Converts an instant to the local time for a given offset. Returns 0 or an error of hora. */
 static int local_by(int offset, hora_instant instant, hora_local *ret_local)
 {
     hora_zone *fixed;
@@ -101,6 +108,8 @@ static int local_by(int offset, hora_instant instant, hora_local *ret_local)
     return result;
 }
 
+/* Prints the line of one clock change: its date, the local times before and after it, and its effect on the
+ * expression. Returns 0 or an error of hora. */
 static int print_change(const hora_transition *change, const struct touched *touched, bool keeps_times)
 {
     hora_local before = {0}, after = {0};

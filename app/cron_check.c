@@ -25,7 +25,8 @@ static const char help[] =
     "\n"
     "Exit status: 0 if all expressions are valid, 1 if one is not, 2 on other errors.\n";
 
-/* Returns STATUS_OK, STATUS_NO, or STATUS_TROUBLE after printing an error. */
+/* Checks one expression and prints the result. Returns STATUS_OK, STATUS_NO, or STATUS_TROUBLE after printing
+ * an error. */
 static int check(const char *expression, const hora_cron_options *options)
 {
     hora_cron *cron;
@@ -50,6 +51,8 @@ static int check(const char *expression, const hora_cron_options *options)
     return STATUS_OK;
 }
 
+/* Checks the expressions on standard input, one per line, and prints each result with the number of its line.
+ * Returns an exit status: the worst of all lines. Stops after an error other than an invalid expression. */
 static int check_lines(const hora_cron_options *options)
 {
     int status = STATUS_OK;

@@ -13,9 +13,9 @@
 #include "cron_text.h"
 #include "output.h"
 
-#define TIMES       10
-#define MOST_FIELDS 6
-#define BLANKS      " \t\n\v\f\r"
+#define TIMES       10            /* next times that are printed */
+#define MOST_FIELDS 6             /* of an expression */
+#define BLANKS      " \t\n\v\f\r" /* separate fields */
 
 static const char help[] =
     "Usage: hora cron explain EXPR [OPTION]...\n"
@@ -40,10 +40,11 @@ static const char help[] =
 struct fields {
     char *copy; /* the memory that the texts point into */
     const char *texts[MOST_FIELDS];
-    int count; /* 0 if it has none, as @reboot */
+    int count; /* 0 for @reboot, which has no fields */
 };
 
-/* A macro has no fields of its own, but its normal form has. */
+/* Splits an expression into its fields. A macro such as @daily has no fields, so its normal form is split
+ * instead. The caller frees the copy. */
 static struct fields split(const char *expression, const hora_cron *cron)
 {
     struct fields fields = {.copy = NULL};
@@ -67,12 +68,13 @@ static struct fields split(const char *expression, const hora_cron *cron)
     return fields;
 }
 
+/* Prints one line per field: its name, its text and its meaning in words. */
 static void print_fields(const struct fields *fields, const hora_cron *cron)
 {
     static const char *const names[] = {"",      "second",     "minute", "hour", "day of month",
                                         "month", "day of week"};
     int first = HORA_CRON_FIELD_WEEKDAY - fields->count + 1; /* crontab has no second field */
-    int width = 0;
+    int width = 0;                                           /* of the column of texts */
     for (int i = 0; i < fields->count; i++)
         width = (int)strlen(fields->texts[i]) > width ? (int)strlen(fields->texts[i]) : width;
     width = width > 30 ? 30 : width;
@@ -88,7 +90,9 @@ static void print_fields(const struct fields *fields, const hora_cron *cron)
     }
 }
 
-/* Whether the expression counts time rather than naming times of day: clock changes then do not move it. */
+/* Returns true if the expression counts time instead of naming times of day: if a field before the last
+ * three, that is second, minute or hour, has a wildcard, a range or a step. Clock changes then do not move
+ * its times. */
 static bool counts_time(const struct fields *fields)
 {
     for (int i = 0; i < fields->count - 3; i++)
@@ -97,6 +101,7 @@ static bool counts_time(const struct fields *fields)
     return false;
 }
 
+/* Prints the first lines: expression, normal form, meaning in words and zone. */
 static void print_heads(const struct cron_request *request, const struct cron_question *question)
 {
     char *normal = cron_normal_form(question->cron);
@@ -138,7 +143,8 @@ static int print_times(const struct cron_question *question, hora_instant *ret_l
     return 0;
 }
 
-/* The same date and time some years later, or the nearest that the calendar has. */
+/* Returns the same local date and time some years later. February 29 becomes February 28. Returns the end of
+ * the supported range if the result is beyond it. */
 static hora_instant later(hora_instant instant, const hora_zone *zone, int years)
 {
     hora_local local;
@@ -152,6 +158,7 @@ static hora_instant later(hora_instant instant, const hora_zone *zone, int years
     return moments.first;
 }
 
+/* Prints the whole explanation. Returns an exit status. */
 static int explain(const struct cron_request *request, const struct cron_question *question)
 {
     struct fields fields = split(request->expression, question->cron);
@@ -166,6 +173,7 @@ static int explain(const struct cron_request *request, const struct cron_questio
     if (result < 0)
         return complain("%s", hora_strerror(result));
 
+    /* List clock changes up to the last time printed, but at least two and at most twenty years. */
     hora_instant least = later(question->from, question->zone, 2);
     hora_instant most = later(question->from, question->zone, 20);
     until = until.ns < least.ns ? least : until.ns > most.ns ? most : until;

@@ -10,6 +10,7 @@
 #include "cron_tsv.h"
 #include "output.h"
 
+/* The part of the help that both commands share. */
 #define OPTIONS_HELP                                                                                       \
     "  --zone Z            time zone: Europe/Paris, UTC, +05:30, UTC+02:00, local (the default)\n"         \
     "  --from T            start time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris],\n"       \
@@ -44,8 +45,8 @@ static const char prev_help[] =
     "Print the last times of a cron expression before a time, one per line, latest first.\n"
     "\n" OPTIONS_HELP;
 
-/* There are fewer times than requested only at the end of the supported range: an expression that matches
- * once matches again. */
+/* Reports that there are fewer times than requested. That happens only at the end of the supported range: an
+ * expression that matches once matches again. Returns STATUS_NO if no time was found, else STATUS_OK. */
 static int print_fewer(const struct cron_question *question, int found, int count, bool backwards)
 {
     if (found == 0) {
@@ -57,6 +58,7 @@ static int print_fewer(const struct cron_question *question, int found, int coun
     return STATUS_OK;
 }
 
+/* Prints `count` times, one per line. Returns an exit status. */
 static int print_times(const struct cron_question *question, int count, cron_step *step)
 {
     hora_instant time = question->from;
@@ -72,6 +74,7 @@ static int print_times(const struct cron_question *question, int count, cron_ste
     return STATUS_OK;
 }
 
+/* Runs hora cron next or prev, which differ in their help and in the function that searches. */
 static int run(const char *help, cron_step *step, int argc, char **argv)
 {
     struct cron_request request;

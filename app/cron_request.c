@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_request.c - the parsed command line of hora cron */
+/* cron_request.c - parse the command line of hora cron, and open the expression and the zone that it names */
 #include "cron_request.h"
 
 #include <stdio.h>
@@ -14,17 +14,26 @@
 #include "options.h"
 #include "output.h"
 
-#define MOST_TIMES 1000000
+#define MOST_TIMES 1000000 /* the largest value of -n */
 
+/* The ids of the options. */
 enum { DIALECT = 1, HELP, DST, ZONE, FROM, COUNT, TSV };
 
+/* The options in the order that enum cron_options requires: each command takes a prefix of the table. */
 static const struct option table[] = {
-    {"--dialect", 0, true, DIALECT}, /* check takes the options up to here */
-    {"--help", 'h', false, HELP},    {"--dst", 0, true, DST},
-    {"--zone", 0, true, ZONE},       {"--from", 0, true, FROM}, /* explain takes the options up to here */
-    {NULL, 'n', true, COUNT},        {"--tsv", 0, false, TSV},  /* next and prev take all */
+    /* All commands take these. */
+    {"--dialect", 0, true, DIALECT},
+    {"--help", 'h', false, HELP},
+    /* explain, next and prev take these. */
+    {"--dst", 0, true, DST},
+    {"--zone", 0, true, ZONE},
+    {"--from", 0, true, FROM},
+    /* Only next and prev take these. */
+    {NULL, 'n', true, COUNT},
+    {"--tsv", 0, false, TSV},
 };
 
+/* Stores an option in the request. Returns false after printing an error. */
 static bool take_option(struct cron_request *request, int id, const char *value)
 {
     static const char *const dialects[] = {[HORA_CRON_SPRING] = "spring", [HORA_CRON_UNIX] = "unix"};
@@ -55,7 +64,8 @@ static bool take_option(struct cron_request *request, int id, const char *value)
     }
 }
 
-/* Checks whether the arguments are compatible. */
+/* Checks whether the arguments are compatible. `second` is the second operand, if there is one. Returns
+ * REQUEST_GO, or an exit status after printing an error. */
 static int check_together(const struct cron_request *request, int operands, const char *second)
 {
     if (operands > 1)
@@ -100,6 +110,7 @@ int request_read(struct cron_request *ret_request, enum cron_options options, co
     return check_together(ret_request, operands, second);
 }
 
+/* Parses the expression. On error prints a message that marks the mistake, and returns false. */
 static bool open_cron(const struct cron_request *request, hora_cron **ret_cron)
 {
     hora_error error;
@@ -115,6 +126,8 @@ static bool open_cron(const struct cron_request *request, hora_cron **ret_cron)
     return false;
 }
 
+/* Sets the time at which the search starts: --from, or the current time. A zone that --from names replaces
+ * the default one. Returns false after printing an error. */
 static bool open_from(const struct cron_request *request, struct cron_question *question)
 {
     if (!request->from) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_request.h - the parsed command line of hora cron */
+/* cron_request.h - the parsed command line of hora cron, and the objects that it names */
 #ifndef APP_CRON_REQUEST_H
 #define APP_CRON_REQUEST_H
 
@@ -20,7 +20,7 @@ struct cron_request {
     const char *zone;       /* a name; NULL if it was not given */
     const char *from;       /* a time; NULL means now */
     int count;              /* number of times; 0 if it was not given */
-    bool tsv;
+    bool tsv;               /* the questions come from standard input */
     hora_cron_options options;
 };
 
@@ -36,10 +36,11 @@ struct cron_question {
     bool zone_is_named; /* the user named it, so the answers show it too */
 };
 
-/* Parses the expression and the time and loads the zone. Returns REQUEST_GO, or an exit status after an
- * error. */
+/* Parses the expression and the time and loads the zone. Returns REQUEST_GO, or an exit status after printing
+ * an error; the question is then closed. */
 int question_open(const struct cron_request *request, struct cron_question *ret_question);
 
+/* Releases the expression and the zone. */
 void question_close(struct cron_question *question);
 
 #endif

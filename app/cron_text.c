@@ -11,7 +11,7 @@
 #include "command.h"
 #include "output.h"
 
-/* Allocates room for a text of this length; an error yields an empty text. */
+/* Allocates room for a text of this length. The text is empty, and stays so if the length is an error. */
 static char *room_for(int length)
 {
     char *text = memory((size_t)(length < 0 ? 0 : length) + 1);
@@ -46,13 +46,13 @@ char *cron_field_words(const hora_cron *cron, hora_cron_field field)
     return text;
 }
 
-/* Whether a byte continues a UTF-8 character and therefore takes no column of its own. */
+/* Returns true if a byte continues a UTF-8 character and therefore takes no column on the screen. */
 static bool is_continuation(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* A byte as it can be printed on a terminal. */
+/* Returns a byte as it can be printed on a terminal: control characters other than tabs become "?". */
 static char shown(char byte)
 {
     bool is_control = (unsigned char)byte < ' ' || byte == 127;
@@ -68,6 +68,7 @@ char *cron_mark(const char *expression, const hora_error *error)
     size_t first = (size_t)error->offset < length ? (size_t)error->offset : length;
     size_t wrong = (size_t)error->length;
     size_t last = wrong < length - first ? first + wrong : length; /* one past the mistake */
+    /* Two lines, each with the indent, at most one byte per byte of the expression, "^", "\n" and NUL. */
     char *text = memory(2 * (sizeof indent + length + 3));
     char *to = text;
     to = (char *)memcpy(to, indent, sizeof indent - 1) + sizeof indent - 1;
@@ -98,8 +99,8 @@ void output_time(hora_instant instant, const hora_zone *zone, bool with_name)
         output_text(text);
 }
 
-/* Whether the expression has a time in the hundred years before the end of the range: it then continues
- * beyond it. No expression pauses for forty years, unless clock changes of a zone have ended it. */
+/* Returns true if the expression has a time in the last hundred years of the range. Its times then continue
+ * beyond the range: no expression pauses for forty years, unless clock changes of a zone have ended it. */
 static bool goes_on(const hora_cron *cron, const hora_zone *zone, hora_instant end, bool backwards)
 {
     static const int64_t century = INT64_C(36525) * 86400 * 1000000000;

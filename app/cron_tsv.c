@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_tsv.c - many questions from standard input
+/* cron_tsv.c - answer many questions from standard input
  *
  * Zones and expressions are cached, because the lines of a large file repeat them: creating one costs a
  * thousand times as much as using it. Refused ones are not cached, because refusing is fast.
@@ -16,10 +16,11 @@
 #include "lines.h"
 #include "output.h"
 
+/* The columns of a line. */
 enum { EXPRESSION, ZONE, FROM, COLUMNS };
 
-static struct cache crons, zones;
-static bool no_memory; /* the library ran out of memory: no line can be trusted from here on */
+static struct cache crons, zones; /* by the text of the expression, and by the name of the zone */
+static bool no_memory;            /* the library ran out of memory: no line can be trusted from here on */
 
 static void drop_cron(void *cron)
 {
@@ -31,7 +32,8 @@ static void drop_zone(void *zone)
     hora_zone_unref(zone);
 }
 
-/* Answers with an error. `about` is the offending text, or NULL if the message names it. */
+/* Answers a line with an error. `about` is the offending text, or NULL if the message names it. `text` is the
+ * message, or NULL for the general text of the error. */
 static void refuse(int error, const char *about, const char *text)
 {
     no_memory = no_memory || error == HORA_ENOMEM;
@@ -43,6 +45,7 @@ static void refuse(int error, const char *about, const char *text)
     output_plain(text ? text : hora_strerror(error));
 }
 
+/* Returns the expression of a text, from the cache or parsed. Returns NULL after answering with an error. */
 static const hora_cron *cron_of(const hora_cron_options *options, const char *text)
 {
     size_t length = strlen(text);
@@ -59,6 +62,7 @@ static const hora_cron *cron_of(const hora_cron_options *options, const char *te
     return cron;
 }
 
+/* Returns the zone of a name, from the cache or loaded. Returns NULL after answering with an error. */
 static const hora_zone *zone_of(const char *name)
 {
     size_t length = strlen(name);
@@ -75,7 +79,8 @@ static const hora_zone *zone_of(const char *name)
     return zone;
 }
 
-/* Splits a line at its tabs. Returns the number of columns, of which the first three are set. */
+/* Splits a line at its tabs, in place. Returns the number of columns, of which only the first three are
+ * stored. */
 static int cut(char *line, char *columns[COLUMNS])
 {
     int count = 0;
@@ -91,6 +96,7 @@ static int cut(char *line, char *columns[COLUMNS])
     return count;
 }
 
+/* Answers one line, without the line feed. */
 static void answer(const struct line *line, const hora_cron_options *options, cron_step *step)
 {
     char *columns[COLUMNS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_tsv.h - many questions from standard input */
+/* cron_tsv.h - answer many questions from standard input */
 #ifndef APP_CRON_TSV_H
 #define APP_CRON_TSV_H
 
 #include <hora/cron.h>
 
-/* hora_cron_next or hora_cron_previous. */
+/* The type of hora_cron_next and hora_cron_previous. */
 typedef int cron_step(const hora_cron *cron, const hora_zone *zone, hora_instant from,
                       hora_instant *ret_time);
 

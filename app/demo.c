@@ -10,7 +10,12 @@
 #include "output.h"
 #include "terminal.h"
 
-enum { SECONDS_DEFAULT = 20, SECONDS_MOST = 86400, FRAME_MS = 100, PLAIN_MS = 1000 };
+enum {
+    SECONDS_DEFAULT = 20, /* values of --seconds */
+    SECONDS_MOST = 86400,
+    FRAME_MS = 100, /* between two drawings of the screen */
+    PLAIN_MS = 1000 /* between two lines of plain output */
+};
 
 static const char help[] =
     "Usage: hora demo [--seconds N] [--plain]\n"
@@ -28,6 +33,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 if no task started early and none was lost, 1 otherwise, 2 on errors.\n";
 
+/* Changes the number of threads by one, within the limits of the demo. */
 static void resize(struct demo *demo, int by)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
@@ -38,7 +44,7 @@ static void resize(struct demo *demo, int by)
         (void)hora_pool_set_core_threads(demo->scheduler, threads, NULL);
 }
 
-/* Handles a key. Returns whether the demo continues. */
+/* Handles a key; 0: none was pressed. Returns true if the demo continues. */
 static bool obey(struct demo *demo, int key)
 {
     if (key == 'p') {
@@ -55,6 +61,8 @@ static hora_ns now(void)
     return hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
 }
 
+/* Draws the screen, or prints lines, at regular times until the demo ends or the user quits. Handles keys in
+ * between. */
 static void show(struct demo *demo, bool plain)
 {
     bool goes_on = true;
@@ -70,6 +78,8 @@ static void show(struct demo *demo, bool plain)
     }
 }
 
+/* Prints the summary. Returns STATUS_OK if no task started early and none was lost, else STATUS_NO, or
+ * STATUS_TROUBLE after printing an error. */
 static int sum_up(struct demo *demo)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
@@ -100,6 +110,7 @@ static int sum_up(struct demo *demo)
     return early == 0 && ended == stats.accepted ? STATUS_OK : STATUS_NO;
 }
 
+/* Runs the whole demo. Returns an exit status. */
 static int run(int seconds, bool plain)
 {
     struct demo demo = {.begin = now()};

@@ -12,13 +12,15 @@
 #include "demo.h"
 
 struct demo_load {
-    _Atomic int64_t early;
-    _Atomic(hora_future *) last_import; /* a reference */
+    _Atomic int64_t early;              /* runs that started before their time */
+    _Atomic(hora_future *) last_import; /* a reference to the last import submitted; NULL: none */
     struct demo *demo;
-    unsigned flaky_runs; /* runs of a series are sequential, so no lock is needed */
-    unsigned shots;
+    /* Used only by one series each. Runs of a series are sequential, so no lock is needed. */
+    unsigned flaky_runs; /* runs of flaky */
+    unsigned shots;      /* shots that volley has scheduled */
 };
 
+/* Sleeps, as a stand-in for waiting on something. Returns an error if the task is interrupted. */
 static int wait_for(hora_ns time)
 {
     return hora_sleep(time) == 0 ? 0 : HORA_EINTERRUPTED;
@@ -45,7 +47,7 @@ static int report(void *arg, void **ret_result)
     return wait_for(HORA_MS(20));
 }
 
-/* Every third run fails. */
+/* A task of which every third run fails. */
 static int flaky(void *arg, void **ret_result)
 {
     (void)ret_result;
@@ -53,6 +55,7 @@ static int flaky(void *arg, void **ret_result)
     return ++load->flaky_runs % 3 == 0 ? 7 : wait_for(HORA_MS(10));
 }
 
+/* A task of 1.5 s that reports its progress. */
 static int slow(void *arg, void **ret_result)
 {
     (void)arg;
@@ -111,6 +114,7 @@ static int feed(void *arg, void **ret_result)
 
 /* ---- starting ---- */
 
+/* The listener: counts runs that start early. It runs in many threads at once. */
 static void started(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;
@@ -119,11 +123,12 @@ static void started(hora_pool *pool, const hora_event *event, void *arg)
         (void)atomic_fetch_add(&load->early, 1);
 }
 
+/* A series of the load. */
 struct part {
     const char *name;
-    const char *plan;
+    const char *plan; /* in words */
     hora_run_fn run;
-    hora_schedule spec;
+    hora_schedule spec; /* without struct_size */
 };
 
 static const struct part parts[DEMO_SERIES] = {
@@ -139,6 +144,7 @@ static const struct part parts[DEMO_SERIES] = {
     {"feed", "every 300 ms, one import", feed, {.fixed_rate = HORA_MS(300)}},
 };
 
+/* Schedules one series. Returns 0, or an error with the reason. */
 static int start_series(struct demo *demo, int index, hora_error *reterr_error)
 {
     const struct part *part = &parts[index];
@@ -178,7 +184,8 @@ int demo_load_stop(struct demo *demo)
 {
     int error = hora_scheduler_set_cancel_delayed(demo->scheduler, true);
     if (error == 0)
-        error = hora_pool_close_for(demo->scheduler, HORA_SECONDS(1)); /* then abandon and interrupt */
+        /* After a second, hora abandons waiting tasks and interrupts running ones. */
+        error = hora_pool_close_for(demo->scheduler, HORA_SECONDS(1));
     if (error == HORA_ETIMEDOUT)
         error = hora_pool_await_termination_for(demo->scheduler, HORA_SECONDS(5));
     for (int i = 0; i < DEMO_SERIES; i++)
@@ -199,12 +206,12 @@ void demo_load_pause(struct demo *demo, bool paused)
 
 hora_future *demo_load_last_import(struct demo *demo)
 {
-    /* The reference is taken out while it is copied, so that no other thread can release it meanwhile. */
+    /* Take the reference out of the field while it is copied, so that feed cannot release it at that time. */
     hora_future *future = atomic_exchange(&demo->load->last_import, NULL);
     hora_future *none = NULL;
     (void)hora_future_ref(future);
     if (future != NULL && !atomic_compare_exchange_strong(&demo->load->last_import, &none, future))
-        (void)hora_future_unref(future); /* there is a newer one */
+        (void)hora_future_unref(future); /* feed has stored a newer one */
     return future;
 }
 

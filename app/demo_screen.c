@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demo_screen.c - the demo on a terminal
+/* demo_screen.c - show the demo on a terminal
  *
  * It shows workers, next planned runs, outcomes, distributions, and why a task is held back. */
 #include <stddef.h>
@@ -10,12 +10,12 @@
 #include "output.h"
 #include "terminal.h"
 
-enum { TEXT = 512, BAR = 30 };
+enum { TEXT = 512, BAR = 30 }; /* the longest line in bytes, and the longest bar in characters */
 
-static int lines_left;
-static int columns;
+static int lines_left; /* on the screen, below the lines drawn so far */
+static int columns;    /* width of the screen */
 
-/* Draws a line of the screen. Text that does not fit is not drawn. */
+/* Draws a line of the screen and erases what was behind it. Text that does not fit is not drawn. */
 static void line(const char *text)
 {
     if (lines_left-- <= 0)
@@ -25,6 +25,7 @@ static void line(const char *text)
     output_text("\033[K\r\n");
 }
 
+/* Draws a formatted line. */
 #define LINE(...)                                     \
     do {                                              \
         char line_text[TEXT];                         \
@@ -32,7 +33,7 @@ static void line(const char *text)
         line(line_text);                              \
     } while (0)
 
-/* "1.3 ms", "42 us", "12 s": at most three digits. */
+/* Writes a duration with at most three digits: "1.3 ms", "42 us", "12 s". Returns `text`. */
 static const char *words_of(hora_ns time, char *text, size_t size)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -46,9 +47,10 @@ static const char *words_of(hora_ns time, char *text, size_t size)
     return text;
 }
 
+/* A duration as text that is valid until the end of the block. */
 #define WORDS(time) words_of((time), (char[32]){0}, 32)
 
-/* A logarithmic bar from 1 us to 10 s. */
+/* Writes a bar whose length is the logarithm of a duration from 1 us to 10 s. Returns `text`. */
 static const char *bar_of(hora_ns time, char *text)
 {
     int length = 0;
@@ -62,6 +64,7 @@ static const char *bar_of(hora_ns time, char *text)
     return text;
 }
 
+/* A bar that is valid until the end of the block. */
 #define BAR_OF(time) bar_of((time), (char[BAR + 1]){0})
 
 static hora_ns now(void)
@@ -69,6 +72,7 @@ static hora_ns now(void)
     return hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
 }
 
+/* Draws what each worker runs. */
 static void draw_workers(struct demo *demo)
 {
     hora_worker_info workers[DEMO_THREADS_MOST] = {HORA_INIT(hora_worker_info)};
@@ -89,6 +93,7 @@ static void draw_workers(struct demo *demo)
     }
 }
 
+/* Draws a line per series: its next run, its counts and its lateness. */
 static void draw_series(struct demo *demo)
 {
     line("");
@@ -112,6 +117,7 @@ static void draw_series(struct demo *demo)
     }
 }
 
+/* Draws a line with the counts of all tasks of one name. */
 static void draw_named(struct demo *demo, const char *name, const char *plan)
 {
     hora_counts counts = HORA_INIT(hora_counts);
@@ -121,6 +127,7 @@ static void draw_named(struct demo *demo, const char *name, const char *plan)
          (long long)counts.failed, (long long)counts.expired);
 }
 
+/* Draws quantiles of one measure over all tasks. */
 static void draw_distribution(struct demo *demo, const char *title, hora_metric measure)
 {
     hora_distribution all = HORA_INIT(hora_distribution);
@@ -134,7 +141,7 @@ static void draw_distribution(struct demo *demo, const char *title, hora_metric 
     LINE("  max    %8s  %s", WORDS(all.max), BAR_OF(all.max));
 }
 
-/* Draws a long text on as many lines as necessary, broken at spaces. */
+/* Draws a long text behind a title, on as many lines as necessary, broken at spaces. */
 static void draw_text(const char *title, const char *text)
 {
     int indent = (int)strlen(title);
@@ -151,6 +158,7 @@ static void draw_text(const char *title, const char *text)
     } while (*text != '\0');
 }
 
+/* Draws the class of imports, and why the last import has not started yet. */
 static void draw_held(struct demo *demo)
 {
     hora_class_info imports = HORA_INIT(hora_class_info);

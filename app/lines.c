@@ -19,10 +19,11 @@
 #include "output.h"
 
 static char buffer[1 << 16];
-static size_t begin, end;
-static bool at_end; /* end of the input */
+static size_t begin, end; /* of the bytes in the buffer that have not been returned */
+static bool at_end;       /* the end of the input has been read */
 
-/* Reads more input. Returns 1, 0 at the end of the input, or a negative number. */
+/* Reads more input. Returns 1; 0 at the end of the input or if the output has failed; or a negative number
+ * after printing an error. */
 static int fill(void)
 {
     if (at_end || !output_flush())
@@ -44,7 +45,8 @@ static int fill(void)
     return at_end ? 0 : 1;
 }
 
-/* Discards the rest of the line, reading more input until its end is found. */
+/* Discards the rest of the line, reading more input until its end is found. Returns 1, or a negative number
+ * after printing an error. */
 static int skip_line(void)
 {
     for (;;) {
@@ -58,6 +60,8 @@ static int skip_line(void)
     }
 }
 
+/* Returns the next `length` bytes of the buffer as a line, in place. Drops the line feed behind them and a
+ * carriage return at their end. */
 static void hand_out(size_t length, struct line *ret_line)
 {
     ret_line->text = buffer + begin;

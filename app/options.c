@@ -7,7 +7,8 @@
 
 #include "command.h"
 
-/* Finds the option that a word names. *ret_rest is the rest of the word after the name, or NULL. */
+/* Finds the option that a word names. *ret_rest is the value that is part of the word, after "=" or after the
+ * letter, or NULL. Returns NULL if there is no such option. */
 static const struct option *find(const struct options *options, const char *word, const char **ret_rest)
 {
     for (size_t i = 0; i < options->count; i++) {
@@ -26,6 +27,8 @@ static const struct option *find(const struct options *options, const char *word
     return NULL;
 }
 
+/* Reads the option that a word names, and its value, which may be the next word. Returns its id, or
+ * WORD_WRONG after printing an error. */
 static int read_option(struct options *options, const char *word)
 {
     const char *rest;
@@ -74,6 +77,7 @@ bool option_number(const char *name, const char *text, int least, int most, int 
     int number = 0;
     bool good = *text != '\0';
     for (const char *digit = text; *digit && good; digit++) {
+        /* The last condition keeps the number from exceeding `most`, and thus from overflowing. */
         good = *digit >= '0' && *digit <= '9' && number <= (most - (*digit - '0')) / 10;
         if (good)
             number = number * 10 + (*digit - '0');

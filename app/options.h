@@ -6,25 +6,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* An option that a command knows. */
 struct option {
     const char *name; /* "--zone"; NULL if it only has a letter */
     char letter;      /* 'n'; 0 if there is none */
-    bool takes_value;
-    int id; /* > 0 */
+    bool takes_value; /* a value must follow */
+    int id;           /* > 0; options_next returns it */
 };
 
+/* Results of options_next other than the id of an option. */
 enum {
     WORD_END = 0,      /* no more words */
     WORD_OPERAND = -1, /* not an option */
     WORD_WRONG = -2,   /* an unknown option, or one with a wrong value; an error has been printed */
 };
 
+/* A command line that is being parsed. */
 struct options {
-    const struct option *table;
-    size_t count;
+    const struct option *table; /* the options that the command knows */
+    size_t count;               /* of the table */
     int argc;
     char **argv;
-    int at;             /* index of the next word */
+    int at;             /* index of the next word in argv */
     bool operands_only; /* "--" has been seen */
     const char *value;  /* the value of the option, or the operand */
 };
@@ -36,7 +39,8 @@ int options_next(struct options *options);
 /* Parses a number within a range from the value of an option. On error prints a message and returns false. */
 bool option_number(const char *name, const char *text, int least, int most, int *ret_number);
 
-/* Finds one of several words. On error prints a message and returns false. */
+/* Stores the index of the word `text` in `choices`. If it is not there, prints an error that lists all
+ * choices, and returns false. */
 bool option_choice(const char *name, const char *text, const char *const *choices, int count,
                    int *ret_choice);
 

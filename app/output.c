@@ -17,7 +17,7 @@
 #include "command.h"
 
 static char buffer[1 << 16];
-static size_t used;
+static size_t used;           /* bytes in the buffer */
 static int failure;           /* errno of the first write that failed; 0 if none has */
 static bool pipes_are_errors; /* SIGPIPE was ignored when the command started: report the error instead */
 
@@ -82,7 +82,7 @@ bool output_has_failed(void)
     return failure != 0;
 }
 
-/* Does not return, unless the signal is blocked. */
+/* Ends the process by SIGPIPE. Returns only if that signal is blocked. */
 static int end_by_pipe(void)
 {
     (void)signal(SIGPIPE, SIG_DFL);

@@ -15,11 +15,12 @@
 
 enum { LINES_DEFAULT = 24, COLUMNS_DEFAULT = 80 };
 
-static struct termios before;
-static bool keys_are_raw;
-static bool is_open;
-static atomic_int is_to_end; /* set by a signal handler */
+static struct termios before; /* the state that terminal_close restores */
+static bool keys_are_raw;     /* `before` is valid, and keys are read one by one */
+static bool is_open;          /* between terminal_open and terminal_close */
+static atomic_int is_to_end;  /* 1: a signal demands that the program ends */
 
+/* The signal handler. */
 static void end(int number)
 {
     (void)number;
@@ -31,6 +32,7 @@ bool terminal_is_there(void)
     return isatty(STDOUT_FILENO) == 1;
 }
 
+/* Installs the handler for the signals that end the program. */
 static void catch_signals(void)
 {
     struct sigaction action;
@@ -51,7 +53,7 @@ void terminal_open(void)
     keys_are_raw = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &before) == 0;
     if (keys_are_raw) {
         struct termios raw = before;
-        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* no lines, no echo; signals from keys still work */
         raw.c_cc[VMIN] = 0;
         raw.c_cc[VTIME] = 0;
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);

@@ -5,15 +5,16 @@
 
 #include <stdbool.h>
 
-/* Whether standard output is a terminal. If standard input is not, there are no keys. */
+/* Returns true if standard output is a terminal. If standard input is none, no keys are read. */
 bool terminal_is_there(void);
 
-/* terminal_open switches to the alternate screen and reads keys immediately. terminal_close restores the
- * previous state; it is also called when a signal ends the program. */
+/* terminal_open switches to the alternate screen, if standard output is a terminal, and to keys that are read
+ * without waiting for a line. terminal_close restores the previous state. Signals that end the program only
+ * make terminal_key return -1, so that the caller can restore the terminal. */
 void terminal_open(void);
 void terminal_close(void);
 
-/* Returns the current size. */
+/* Stores the current size, or a default if it is unknown. */
 void terminal_size(int *ret_lines, int *ret_columns);
 
 /* Waits for a key for at most `milliseconds`. Returns the key, 0 if none was pressed, or -1 if the program
