@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harness.c - what both worlds of tests have in common: the list of tests, comparing, choosing by name
+/* harness.c - the part of the harness that both worlds share: the list of tests, checks, selection by name
  *
- * The list is filled before main by the constructors that TEST and its like define. Nothing here knows whether threads
- * are real. */
+ * The constructors that TEST and the other macros define fill the list before main. Nothing here depends on
+ * whether threads are real. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "harness_internal.h"
 
-static struct test_case *first_test;
-static struct test_case **last_link = &first_test;
+static struct test_case *first_test;               /* the list of all tests, in the order of definition */
+static struct test_case **last_link = &first_test; /* where the next test is linked */
 
 void test_register(struct test_case *test)
 {
@@ -46,6 +46,7 @@ bool test_names_exist(bool (*runs_here)(const struct test_case *test), char *con
     return true;
 }
 
+/* Returns the name of a kind of test for --list. */
 static const char *kind_name(enum test_kind kind)
 {
     switch (kind) {
@@ -117,7 +118,7 @@ bool test_check_int(const char *file, int line, const char *what, long long got,
     return false;
 }
 
-/* Some calls return a count where no error was expected, which has no name. */
+/* Returns the name of an error, or the number if the result is a count: some calls return a count. */
 static const char *result_text(int result, char *buffer, size_t size)
 {
     if (result <= 0)

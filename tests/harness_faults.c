@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harness_faults.c - what the harness knows of the faults of base/fault.h */
+/* harness_faults.c - the planted faults of base/fault.h: their names, and the tests that find them */
 #include "harness_faults.h"
 
 #include <stdio.h>
@@ -37,6 +37,7 @@ bool fault_is_of_order(enum hora__fault fault)
     }
 }
 
+/* Tests that find a fault which few others find, so that --faults need not run all tests for it. */
 static const struct {
     enum hora__fault fault;
     const char *test;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* harness_real.c - tests on real threads
  *
- * How it works      One test after the other in this process. The first failure of each is printed; the test goes on. A thread
- *                   of its own watches the time: a test that is stuck is named, and the process aborted, so that
- *                   a core shows where.
- * Locks             `lock` protects the record of the running test and the start of threads. */
+ * How it works      The tests run one after the other in this process. The first failure of each is printed,
+ *                   and the test goes on. A separate thread watches the time: if a test is stuck, it prints
+ *                   the name and aborts the process, so that a core dump shows where.
+ * Locks             `lock` guards the number of failures and the start of threads. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -16,37 +16,38 @@
 
 #include "harness_internal.h"
 
-enum { TEST_SECONDS = 300 }; /* far more than the longest takes: the machine may have much else to do */
+/* The time after which a test counts as stuck: far more than the longest one takes, because the machine may
+ * be busy. */
+enum { TEST_SECONDS = 300 };
 
 struct test_thread {
     pthread_t id;
-    hora_virtual_clock *clock;
+    hora_virtual_clock *clock; /* NULL: none */
     void (*run)(void *arg);
     void *arg;
-    bool ready; /* handle and error are known; guarded by lock */
-    int error;
-    hora_thread *handle; /* one reference is ours */
+    bool ready;          /* handle and error are known; guarded by lock */
+    int error;           /* why the thread cannot run; 0: it can */
+    hora_thread *handle; /* a reference */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t got_ready = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t got_ready = PTHREAD_COND_INITIALIZER; /* `ready` of some thread has changed */
 
-/* The running test. */
-static _Atomic(const struct test_case *) current;
-static int failures; /* guarded by lock */
+static _Atomic(const struct test_case *) current; /* the running test; NULL: none has started */
+static int failures;                              /* of the running test; guarded by lock */
 static atomic_int threads_not_joined;
 
-/* The watchdog; all under its lock. */
+/* The thread that watches the time. Its lock guards all fields. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* on the monotonic clock */
     pthread_t thread;
     struct timespec stuck_at; /* on the monotonic clock */
     bool armed;               /* a test runs */
-    bool over;
+    bool over;                /* the thread must end */
 } watchdog = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static uint64_t seed = 1;
-static _Atomic uint64_t random_state;
+static uint64_t seed = 1;             /* of the running test */
+static _Atomic uint64_t random_state; /* of test_random_bits */
 
 bool test_simulated(void)
 {
@@ -86,6 +87,7 @@ void test_fail(const char *file, int line, const char *format, ...)
     (void)pthread_mutex_unlock(&lock);
 }
 
+/* Ends the process because the running test is stuck. */
 static void report_stuck(void)
 {
     const struct test_case *test = atomic_load(&current);
@@ -94,6 +96,7 @@ static void report_stuck(void)
     abort();
 }
 
+/* Returns true if the running test has exceeded its time. The caller holds the watchdog's lock. */
 static bool is_over_time(void)
 {
     struct timespec now;
@@ -102,6 +105,7 @@ static bool is_over_time(void)
     return now.tv_sec > limit->tv_sec || (now.tv_sec == limit->tv_sec && now.tv_nsec >= limit->tv_nsec);
 }
 
+/* The function of the watchdog's thread. */
 static void *watch(void *unused)
 {
     (void)unused;
@@ -118,6 +122,7 @@ static void *watch(void *unused)
     return NULL;
 }
 
+/* Starts the time of a test. */
 static void arm_watch(void)
 {
     (void)pthread_mutex_lock(&watchdog.lock);
@@ -128,6 +133,7 @@ static void arm_watch(void)
     (void)pthread_mutex_unlock(&watchdog.lock);
 }
 
+/* Stops the time of a test. over: also ends the watchdog's thread. */
 static void disarm_watch(bool over)
 {
     (void)pthread_mutex_lock(&watchdog.lock);
@@ -137,6 +143,7 @@ static void disarm_watch(bool over)
     (void)pthread_mutex_unlock(&watchdog.lock);
 }
 
+/* Starts the watchdog. Returns false if that is not possible. */
 static bool start_watch(void)
 {
     pthread_condattr_t monotonic;
@@ -152,6 +159,7 @@ static void end_watch(void)
     (void)pthread_join(watchdog.thread, NULL);
 }
 
+/* Announces that handle and error of a thread are known. */
 static void publish(test_thread *thread)
 {
     (void)pthread_mutex_lock(&lock);
@@ -160,19 +168,21 @@ static void publish(test_thread *thread)
     (void)pthread_mutex_unlock(&lock);
 }
 
+/* The first function of each thread of a test. */
 static void *enter(void *memory)
 {
     test_thread *thread = memory;
     thread->error = hora_thread_self(&thread->handle);
     if (thread->error == 0 && thread->clock != NULL)
         thread->error = hora_virtual_clock_attach(thread->clock);
-    bool may_run = thread->error == 0;
+    bool may_run = thread->error == 0; /* read before publish: after it, the starter may use the fields */
     publish(thread);
     if (may_run)
         thread->run(thread->arg);
     return NULL;
 }
 
+/* Waits until handle and error of a thread are known. */
 static void await_ready(test_thread *thread)
 {
     (void)pthread_mutex_lock(&lock);
@@ -181,7 +191,7 @@ static void await_ready(test_thread *thread)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* A test without its threads makes no sense, and there is no way out of it. */
+/* Ends the process: a test cannot continue without its threads. */
 static void give_up(const char *what, const char *why)
 {
     const struct test_case *test = atomic_load(&current);
@@ -231,7 +241,7 @@ static bool runs_here(const struct test_case *test)
     return test->kind == TEST_BOTH || test->kind == TEST_REAL_ONLY;
 }
 
-/* Runs one test; whether it passed. */
+/* Runs one test. Returns true if it passed. */
 static bool run(const struct test_case *test)
 {
     failures = 0;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* harness_sim.c - tests in the simulator, each under many schedules
  *
- * How it works      A plan says how one batch of schedules is made: mode, seeds, whether sleepers wake late or for no reason.
- *                   In every second schedule with a seed, and in all of a search, the library uses memory again, as it does in
- *                   programs; in the others it frees all of it, so that a late use is found at once.
- *                   Each kind of test has its plans (run_scenario, run_sweep, run_test). The first schedule that fails
- *                   is printed with the command that repeats it, and ends the test.
- *                   With --faults the question is turned round: each fault of base/fault.h is planted in turn and some test
- *                   must fail. Budgets grow from round to round, so the cheapest schedules are tried on all tests
- *                   first.
+ * How it works      Schedules run in batches with the same mode: random walk, PCT or depth-first search, with
+ *                   or without late and spurious wake-ups. Each kind of test has its batches (run_scenario,
+ *                   run_medium, run_sweep, run_mixed). The first schedule that fails is printed with the
+ *                   command that repeats it, and ends the test.
+ * Memory            In every second schedule of a random batch, and in every schedule of a search, the
+ *                   library keeps memory for reuse, as it does in programs. In the others it frees all
+ *                   memory, so that a late use is found at once.
+ * Faults            With --faults, each fault of base/fault.h is planted in turn, and some test must fail.
+ *                   The number of schedules grows from round to round, so that the cheapest schedules are
+ *                   tried on all tests first.
  * Invariants        H1 hora__fault_planted is NONE unless --fault or --faults asked for one.
- *                   H2 nothing survives from one schedule to the next but counters. */
+ *                   H2 except for counters, nothing survives from one schedule to the next. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -26,48 +28,52 @@
 #include "sys/thread.h"
 
 enum {
-    MOST_THREADS = 64,
-    MOST_DFS = 3000000,
+    MOST_THREADS = 64,    /* of a test at the same time */
+    MOST_DFS = 3000000,   /* schedules of a search; a scenario with more must be made smaller */
     TEST_STEPS = 1000000, /* tests do more than scenarios; this only catches endless loops */
-    TEST_SHARE = 20,      /* of the schedules of a scenario */
-    SWEEP_SHARE = 200,
+    TEST_SHARE = 20,      /* a test runs under a twentieth of the schedules of a scenario, */
+    SWEEP_SHARE = 200,    /* and a sweep under a two-hundredth */
 };
 
 struct test_thread {
-    atomic_bool used; /* a factory of a test may start threads while others are joined */
+    atomic_bool
+        used; /* atomic, because a thread factory of a test may start threads while others are joined */
     hora__os_thread os;
-    hora_virtual_clock *clock;
+    hora_virtual_clock *clock; /* NULL: none */
     void (*run)(void *arg);
     void *arg;
-    bool ready; /* handle and error are known */
-    int error;
-    hora_thread *handle;
+    bool ready;          /* handle and error are known */
+    int error;           /* why the thread cannot run; 0: it can */
+    hora_thread *handle; /* a reference */
 };
 
+/* The command line. */
 static struct {
     const char *program;
-    char *const *names;
-    int name_count;
+    char *const *names; /* of tests; may contain * and ? */
+    int name_count;     /* 0: all tests */
     enum { ALL, ONE_MODE, REPLAY, FAULTS, LIST } what;
     struct hora__sim_options options; /* with ONE_MODE and REPLAY; seed, depth and bound always */
-    uint64_t schedules;
+    uint64_t schedules;               /* per scenario */
 } arguments = {.schedules = 4000, .options = {.seed = 1, .depth = 3, .bound = 2}};
 
+/* The running schedule. */
 static struct {
     const struct test_case *test;
     struct hora__sim_options options;
     struct test_thread threads[MOST_THREADS];
 } current;
 
+/* Of the whole process. */
 static struct {
     uint64_t schedules;
-    uint64_t fault_points;
-    int passed;
-    int failed;
+    uint64_t fault_points; /* schedules in which a sweep made something fail */
+    int passed;            /* tests */
+    int failed;            /* tests */
 } totals;
 
-static bool quiet; /* a failure is what we hope for */
-static struct hora__sim_result last;
+static bool quiet;                   /* a fault is planted: failures are expected and not printed */
+static struct hora__sim_result last; /* of the last schedule */
 
 bool test_simulated(void)
 {
@@ -99,6 +105,7 @@ void test_fail(const char *file, int line, const char *format, ...)
     hora__sim_fail("%s:%d: %s", file, line, message);
 }
 
+/* The first function of each thread of a test. */
 static void enter(void *memory)
 {
     test_thread *thread = memory;
@@ -111,6 +118,7 @@ static void enter(void *memory)
         thread->run(thread->arg);
 }
 
+/* Undoes the start of a thread. Returns NULL in a sweep; in other tests ends the schedule as failed. */
 static test_thread *could_not_start(test_thread *thread, int error)
 {
     if (thread->clock != NULL)
@@ -122,6 +130,7 @@ static test_thread *could_not_start(test_thread *thread, int error)
     return NULL;
 }
 
+/* Reserves a free thread. Ends the schedule if there is none. */
 static test_thread *unused_thread(void)
 {
     for (int i = 0; i < MOST_THREADS; i++)
@@ -172,12 +181,13 @@ static bool runs_here(const struct test_case *test)
     return test->kind != TEST_REAL_ONLY;
 }
 
+/* Returns true if the test runs in the simulator and the command line asks for it. */
 static bool is_asked_for(const struct test_case *test)
 {
     return runs_here(test) && test_is_asked_for(test, arguments.names, arguments.name_count);
 }
 
-/* The command that repeats a schedule. */
+/* Prints the command that repeats the current schedule. */
 static void print_command(const char *schedule)
 {
     const struct hora__sim_options *o = &current.options;
@@ -202,6 +212,7 @@ static void print_command(const char *schedule)
     (void)fflush(stdout);
 }
 
+/* Prints why and under which schedule the current test failed. */
 static void print_failure(void)
 {
     static const char *const modes[] = {"random", "pct", "dfs", "replay"};
@@ -213,12 +224,14 @@ static void print_failure(void)
     print_command(last.schedule);
 }
 
+/* Prints the schedule when a sanitizer ends the process. */
 static void print_where_we_died(void)
 {
     printf("FAIL %s: the process dies\n", current.test->name);
     print_command(hora__sim_schedule_so_far());
 }
 
+/* The body of each schedule. */
 static void body(void)
 {
     current.test->run();
@@ -226,7 +239,7 @@ static void body(void)
         hora__sim_fail("the interrupt flag is left set");
 }
 
-/* One schedule; whether it passed. */
+/* Runs one schedule. Returns true if it passed. */
 static bool run_schedule(const struct test_case *test, const struct hora__sim_options *options)
 {
     current.test = test;
@@ -242,7 +255,9 @@ static bool run_schedule(const struct test_case *test, const struct hora__sim_op
     return false;
 }
 
-/* Half of them recycle, beginning with the first; all if that was asked for. */
+/* Runs a batch of schedules with successive seeds. Every second one keeps memory for reuse, beginning with
+ * the first; all of them with --recycle. Like all functions below that run schedules, returns false at the
+ * first failure. */
 static bool run_seeds(const struct test_case *test, struct hora__sim_options options, uint64_t schedules)
 {
     for (uint64_t i = 0; i < schedules; i++, options.seed++) {
@@ -253,7 +268,7 @@ static bool run_seeds(const struct test_case *test, struct hora__sim_options opt
     return true;
 }
 
-/* Random walk and PCT, each plain, with spurious wake-ups, late, and with both. */
+/* Runs eight batches: random walk and PCT, each without and with spurious and late wake-ups. */
 static bool run_mixed(const struct test_case *test, uint64_t schedules)
 {
     enum { MIXES = 8 };
@@ -268,7 +283,8 @@ static bool run_mixed(const struct test_case *test, uint64_t schedules)
     return true;
 }
 
-/* All schedules within the bound. Too many are a failure too, but not one that shows a planted fault. */
+/* Runs all schedules within the bound. If there are too many, that is a failure, too, unless a fault is
+ * planted: then it does not count as finding the fault. */
 static bool run_dfs(const struct test_case *test, struct hora__sim_options options)
 {
     uint64_t before = totals.schedules;
@@ -293,6 +309,8 @@ static bool run_dfs(const struct test_case *test, struct hora__sim_options optio
     return true;
 }
 
+/* Runs a scenario: random batches, then a search with the full bound, then a search with late and spurious
+ * wake-ups and a smaller bound. */
 static bool run_scenario(const struct test_case *test)
 {
     struct hora__sim_options plain = arguments.options;
@@ -300,7 +318,7 @@ static bool run_scenario(const struct test_case *test)
     rough.spurious = true;
     rough.late = true;
     rough.bound--;
-    if (plain.weak) { /* each load may be one more decision */
+    if (plain.weak) { /* each load is one more decision, so there are many more schedules */
         plain.bound--;
         rough.bound--;
     }
@@ -308,6 +326,7 @@ static bool run_scenario(const struct test_case *test)
            (rough.bound < 1 || run_dfs(test, rough));
 }
 
+/* Runs a medium scenario: random batches, then a search with a smaller bound. */
 static bool run_medium(const struct test_case *test)
 {
     struct hora__sim_options plain = arguments.options;
@@ -315,7 +334,8 @@ static bool run_medium(const struct test_case *test)
     return run_mixed(test, arguments.schedules) && (plain.bound < 1 || run_dfs(test, plain));
 }
 
-/* Let the 1st, 2nd, 3rd ... fail until a run is over before its turn comes. */
+/* Runs a test with the 1st, 2nd, 3rd ... allocation, or thread start, failing, until a run has fewer of
+ * them. */
 static bool sweep(const struct test_case *test, struct hora__sim_options options, bool thread_starts)
 {
     for (long n = 1;; n++) {
@@ -329,6 +349,7 @@ static bool sweep(const struct test_case *test, struct hora__sim_options options
     }
 }
 
+/* Sweeps over allocations and thread starts, failing once and from then on. */
 static bool sweep_all(const struct test_case *test, struct hora__sim_options options)
 {
     for (int what = 0; what < 4; what++) {
@@ -339,7 +360,7 @@ static bool sweep_all(const struct test_case *test, struct hora__sim_options opt
     return true;
 }
 
-/* First with the schedule in which nobody is preempted, then with some at random. */
+/* Runs a sweep: first with the schedule without preemptions, then with some random ones. */
 static bool run_sweep(const struct test_case *test, uint64_t schedules)
 {
     struct hora__sim_options options = arguments.options;
@@ -356,6 +377,7 @@ static bool run_sweep(const struct test_case *test, uint64_t schedules)
     return true;
 }
 
+/* Runs a test in the mode that the command line asks for. */
 static bool run_one_mode(const struct test_case *test)
 {
     if (arguments.options.mode == HORA__SIM_DFS)
@@ -365,9 +387,10 @@ static bool run_one_mode(const struct test_case *test)
     return run_seeds(test, arguments.options, arguments.schedules);
 }
 
+/* Runs a test as its kind and the command line demand. */
 static bool run(const struct test_case *test)
 {
-    hora__sim_dfs_reset(); /* what was learnt from the last test */
+    hora__sim_dfs_reset(); /* also forgets what PCT learnt from the last test */
     if (arguments.what != ALL)
         return run_one_mode(test);
     switch (test->kind) {
@@ -409,7 +432,8 @@ static void run_tests(void)
     printf("%d passed, %d failed\n", totals.passed, totals.failed);
 }
 
-/* One round of looking for a fault with one test; whether nothing was found. */
+/* Runs one test in one round of the search for a planted fault. Returns false if it fails: the fault is
+ * found. So do the three functions below. */
 static bool look(const struct test_case *test, uint64_t budget)
 {
     hora__sim_dfs_reset();
@@ -425,6 +449,7 @@ static bool look(const struct test_case *test, uint64_t budget)
     }
 }
 
+/* Runs all tests in one round. */
 static bool look_everywhere(uint64_t budget)
 {
     static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_MEDIUM, TEST_LARGE, TEST_SWEEP,
@@ -436,6 +461,7 @@ static bool look_everywhere(uint64_t budget)
     return true;
 }
 
+/* Runs the depth-first search of all scenarios. */
 static bool search_everywhere(void)
 {
     for (const struct test_case *test = test_first(); test != NULL; test = test->next)
@@ -444,6 +470,7 @@ static bool search_everywhere(void)
     return true;
 }
 
+/* Runs the test that is known to find the fault, if there is one. */
 static bool look_there_first(enum hora__fault fault)
 {
     const char *name = fault_shown_by(fault);
@@ -453,7 +480,7 @@ static bool look_there_first(enum hora__fault fault)
     return true;
 }
 
-/* Whether some test fails. */
+/* Plants a fault and runs tests until one fails. Returns true if one does. */
 static bool find_fault(enum hora__fault fault)
 {
     static const uint64_t budgets[] = {8, 64, 512, 4096, 32768};
@@ -478,7 +505,8 @@ static bool find_fault(enum hora__fault fault)
     return found;
 }
 
-/* Whether all faults, or the one asked for, are found; and nothing is found where there is none. */
+/* Returns true if the tests find all faults, or the one that was asked for, and if no test fails without a
+ * fault. */
 static bool find_faults(enum hora__fault only)
 {
     enum { SANITY = 64 };
@@ -507,6 +535,9 @@ static int usage(void)
             "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
     return 2;
 }
+
+/* The parse functions read the command line into `arguments`. They return false if it is wrong, or if the
+ * option is none of theirs. */
 
 static bool parse_mode(const char *text)
 {
