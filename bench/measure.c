@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - time, order, complaints, and the conversation with bench/run */
+/* measure.c - time, percentiles, errors, and the protocol with bench/run */
 #include "measure.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-static bool quiet;
+static bool quiet; /* the program warms up, and reports nothing */
 
 void bench_fail(const char *file, int line, const char *what)
 {
     fprintf(stderr, "%s:%d: %s\n", file, line, what);
-    _Exit(1); /* other threads may be at work */
+    _Exit(1); /* without destructors, because other threads may be running */
 }
 
 int64_t now_ns(void)
@@ -38,6 +38,7 @@ void wait_until(int64_t time_ns)
 
 uint64_t next_random(uint64_t *state)
 {
+    /* xorshift64 */
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -96,6 +97,7 @@ static const struct peer_workload *find_workload(const char *name, const struct 
     return NULL;
 }
 
+/* Executes the commands on standard input. */
 static void serve(const struct peer_workload *workload)
 {
     char command[8];

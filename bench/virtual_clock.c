@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* virtual_clock.c - how many moments a second hora_virtual_clock_run gets through
+/* virtual_clock.c - measures how many moments of virtual time hora_virtual_clock_run passes per second
  *
- * An attached thread waits again and again: in hora_clock_sleep, in a timed poll of a queue, or in a take from a delay queue into which
- * it puts itself. `pair` is two threads that sleep until the same moments, so that each has to be woken by the other.
+ * An attached thread waits repeatedly: in hora_clock_sleep, in a timed poll of a queue, or in a take from a
+ * delay queue into which it has put an element. `pair` is two threads that sleep until the same moments, so
+ * that each has to be woken by the other.
  *
  *     hora-bench-clock [MOMENTS]     prints one line per way of waiting */
 #include <inttypes.h>
@@ -14,9 +15,9 @@
 #include <hora/hora.h>
 
 static hora_virtual_clock *vclock;
-static const hora_clock *view;
-static hora_queue *queue;
-static uint64_t moments = 3000000;
+static const hora_clock *view;     /* the monotonic view of it */
+static hora_queue *queue;          /* a delay queue on that clock */
+static uint64_t moments = 3000000; /* how often each thread waits */
 
 #define MUST(truth) ((truth) ? (void)0 : fail(__LINE__, #truth))
 
@@ -26,6 +27,7 @@ static _Noreturn void fail(int line, const char *what)
     exit(1);
 }
 
+/* Returns the time on a clock of the system in seconds. */
 static double seconds(clockid_t clock)
 {
     struct timespec now;
@@ -51,6 +53,7 @@ static void wait_in_delay(void)
     MUST(hora_queue_take(queue, &item) == 0);
 }
 
+/* Waits once per moment. The argument points to the function that waits. */
 static void *work(void *arg)
 {
     void (*const *wait_once)(void) = arg;
@@ -60,6 +63,7 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* Measures one way of waiting and prints the result. */
 static void measure(const char *name, void (*wait_once)(void), int threads, uint64_t count)
 {
     pthread_t handles[2];

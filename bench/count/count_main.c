@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* count_main.c - hora's core operations, one at a time, so often as the caller asks: for counting instructions
+/* count_main.c - runs one of hora's core operations a given number of times, for counting instructions
  *
- *     count --list              the names of all operations
- *     count OPERATION TIMES
+ *     count --list              prints the names of all operations
+ *     count OPERATION TIMES     runs one of them
  *
- * tools/check-instructions runs it under callgrind with two numbers of times; what differs, by the difference, is what the operation costs.
- * So everything else must be the same, however often: all numbers are fixed, no clock is read but a virtual one, and where another thread
- * has to do its part, it does all of it at once while this one sleeps. A pool's worker stands at a gate until all tasks are queued, a
- * scheduler's sleeps until the virtual clock is moved. A scheduler is left as it is in the end: what emptying it costs depends on
- * whether its worker has left already. */
+ * tools/check-instructions runs this program under callgrind with two different numbers of times. The cost of
+ * an operation is the difference of the instructions, divided by the difference of the numbers. So everything
+ * else must not depend on the number: all random numbers are fixed, only a virtual clock is read, and work of
+ * another thread is done at once, while this thread sleeps. A pool's worker waits at a gate until all tasks
+ * are queued; a scheduler's worker sleeps until the virtual clock is advanced. The program does not free
+ * schedulers: the cost of that depends on whether the worker has ended already. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,16 @@
 
 #include "../measure.h"
 
-enum { HELD = 1000 };
+enum { HELD = 1000 }; /* elements or timers that wait while an operation is measured */
 
-static const hora_ns FIRST = HORA_SECONDS(1); /* the earliest timer, so that no later one becomes the first */
+/* The earliest timer, so that no later one becomes the first and wakes the worker; and the latest. */
+static const hora_ns FIRST = HORA_SECONDS(1);
 static const hora_ns LAST = HORA_SECONDS(3600);
 
-static int dummies[HELD];
-static uint64_t random_state = 42;
+static int dummies[HELD];          /* elements of queues */
+static uint64_t random_state = 42; /* fixed, so that all runs are the same */
 
+/* Returns a time between FIRST and LAST. */
 static hora_ns random_time(void)
 {
     return FIRST + 1 + (hora_ns)(next_random(&random_state) % (uint64_t)(LAST - FIRST - 1));
@@ -57,7 +60,8 @@ static void count_linked_queue(long times)
     put_and_take(queue, times);
 }
 
-/* Holds HELD elements, all due: takes the first, and puts it back with a time that is random but past. */
+/* The queue holds HELD elements, all due. Takes the first one, and puts it back with a random time in the
+ * past. */
 static void count_delay_queue(long times)
 {
     hora_virtual_clock *clock;
@@ -86,10 +90,11 @@ static void count_latch(long times)
     }
 }
 
-static long ran;
-static long expected;
-static hora_latch *all_ran;
+static long ran;            /* tasks that have run */
+static long expected;       /* tasks that will run */
+static hora_latch *all_ran; /* opened by the last task */
 
+/* Prepares for so many tasks. */
 static void expect(long times)
 {
     ran = 0;
@@ -97,13 +102,14 @@ static void expect(long times)
     MUST(hora_latch_new(1, NULL, &all_ran, NULL) == 0);
 }
 
+/* Waits until all tasks have run. */
 static void await_all(void)
 {
     MUST(hora_latch_await(all_ran) == 0 && ran == expected);
     MUST(hora_latch_free(all_ran) == 0);
 }
 
-/* Run by one thread only. */
+/* The task that counts. Only one thread runs it, so the count need not be atomic. */
 static int run(void *arg, void **ret_result)
 {
     (void)arg;
@@ -125,11 +131,11 @@ static void count_future(long times)
     await_all();
 }
 
-/* ---- a pool with one worker, which waits at the gate until all tasks are there ---- */
+/* ---- a pool with one worker, which waits at the gate until all tasks are queued ---- */
 
 static hora_pool *pool;
-static hora_latch *gate;
-static hora_latch *arrived;
+static hora_latch *gate;    /* opened when all tasks are queued */
+static hora_latch *arrived; /* opened when the worker waits at the gate */
 
 static int stand_at_gate(void *arg, void **ret_result)
 {
@@ -153,12 +159,13 @@ static void open_pool(void)
     occupy_worker();
 }
 
-/* What the worker does last is part of it, and must not be cut off. */
+/* Waits until the worker has ended: its last instructions are part of the cost. */
 static void close_pool(void)
 {
     MUST(hora_pool_close_for(pool, HORA_FOREVER) == 0 && hora_pool_free(pool) == 0);
 }
 
+/* Executes tasks on the pool, whose worker waits at the gate, and closes the pool. */
 static void count_executed(long times)
 {
     expect(times);
@@ -214,6 +221,7 @@ static int ignore(void *arg, void **ret_result)
     return 0;
 }
 
+/* Makes a scheduler on a virtual clock, with one timer, and waits until its worker sleeps. */
 static void open_scheduler(void)
 {
     MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
@@ -264,16 +272,17 @@ static void count_fire(long times)
     await_all();
 }
 
-/* ---- cron expressions, asked again and again for what follows the same instants of ten years ---- */
+/* ---- cron expressions, with the next time after the same instants of ten years ---- */
 
-enum { INSTANTS = 100 };
+enum { INSTANTS = 100 }; /* after which the instants repeat */
 
 static const char WORKDAYS[] = "0 30 8 * * MON-FRI";
 
+/* Returns one of the instants. The first is 2024-01-01; they are some 34 days apart, so that they have all
+ * hours and weekdays. */
 static hora_instant instant(long number)
 {
-    static const int64_t first = 1704067200,
-                         between = 2959391; /* 2024-01-01; some 34 days: all hours and weekdays */
+    static const int64_t first = 1704067200, between = 2959391;
     return (hora_instant){HORA_SECONDS(first + number % INSTANTS * between)};
 }
 

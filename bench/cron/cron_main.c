@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cron_main.c - cron.next and cron.parse for one library, measured each time the caller asks
  *
- * See serve_peer; the amount is milliseconds. Measured are the rows of rows.tsv that all libraries can express: each has
- * its share of the time, in five parts of which the quickest counts; the result is the mean of the rows. Every expression
- * is asked for what follows some instants, from 2024 to 2027. PROGRAM --answers writes what it says to all its questions,
- * so that bench/run sees whether all mean the same. Quartz.java and croniter_peer.py speak the same language and do the
- * same work; the three must be changed together. */
+ * See serve_peer; the amount is milliseconds. The program measures the rows of rows.tsv that all libraries
+ * can express. Each row has an equal share of the time, in five parts of which the fastest counts. The result
+ * is the mean over the rows. For every expression it computes the next time after some instants, from 2024 to
+ * 2026. PROGRAM --answers prints the results for all its expressions, so that bench/run can check whether all
+ * libraries agree. Quartz.java and croniter_peer.py use the same protocol and do the same work; the three
+ * must be changed together. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +15,27 @@
 #include "../measure.h"
 #include "cron.h"
 
-enum { COLUMNS = 5, MOST_ROWS = 100, INSTANTS = 32, PARTS = 5, LINE = 512 };
+enum {
+    COLUMNS = 5,     /* of rows.tsv; the first is the zone */
+    MOST_ROWS = 100, /* of rows.tsv that are read */
+    INSTANTS = 32,   /* calls between two readings of the clock */
+    PARTS = 5,       /* of the time of a row, of which the fastest counts */
+    LINE = 512       /* the longest line of rows.tsv */
+};
 
 static const int64_t FIRST_INSTANT = 1704067200; /* 2024-01-01 */
 static const int64_t BETWEEN_INSTANTS = 2959391; /* some 34 days: all hours, weekdays and days of the month */
 
 struct row {
     char *columns[COLUMNS];
-    bool is_common; /* all can express it */
+    bool is_common; /* all libraries can express it */
 };
 
 static struct row rows[MOST_ROWS];
 static int row_count;
-static volatile int64_t sink; /* answers are used, so that they are computed */
+static volatile int64_t sink; /* results are stored, so that the compiler cannot leave out the calls */
 
+/* Splits a line of rows.tsv and adds it. The row keeps the line. */
 static void add_row(char *line)
 {
     struct row *row = &rows[row_count++];
@@ -56,10 +64,12 @@ static int64_t instant(int number)
     return FIRST_INSTANT + number * BETWEEN_INSTANTS;
 }
 
+/* Computes the next times of a row after all instants. Parses the expression only when the row changes.
+ * Returns the number of calls. */
 static long ask_next(const struct row *row)
 {
     static void *expression;
-    static const struct row *of;
+    static const struct row *of; /* the row of the expression */
     if (of != row) {
         if (of != NULL)
             cron_free(expression);
@@ -72,6 +82,7 @@ static long ask_next(const struct row *row)
     return INSTANTS;
 }
 
+/* Parses and frees the expression of a row. Returns the number of calls. */
 static long ask_parse(const struct row *row)
 {
     for (int i = 0; i < INSTANTS; i++) {
@@ -82,7 +93,7 @@ static long ask_parse(const struct row *row)
     return INSTANTS;
 }
 
-/* The mean time of one call, in a part of the time of this row. */
+/* Returns the mean time of one call of `ask` during window_ns, in nanoseconds. */
 static double measure_part(const struct row *row, long (*ask)(const struct row *), int64_t window_ns)
 {
     int64_t begin = now_ns();
@@ -95,7 +106,8 @@ static double measure_part(const struct row *row, long (*ask)(const struct row *
     return (double)spent / (double)calls;
 }
 
-/* Of all parts the quickest one: in the others somebody else may have had the processor. */
+/* Returns the time of a call in the fastest of all parts: in the others, another process may have used the
+ * processor. */
 static double measure_row(const struct row *row, long (*ask)(const struct row *), int64_t window_ns)
 {
     cron_zone(row->columns[0]);
@@ -107,6 +119,7 @@ static double measure_row(const struct row *row, long (*ask)(const struct row *)
     return least;
 }
 
+/* Measures all common rows and reports the mean. */
 static void measure(const struct peer_workload *w, long amount, long (*ask)(const struct row *))
 {
     double sum = 0;
@@ -142,6 +155,7 @@ static void close_rows(void)
 {
 }
 
+/* Prints all results, for --answers: the row, the instant, and the time. */
 static int answer(void)
 {
     open_rows(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora: Spring's dialect */
+/* hora.c - hora's cron expressions, in Spring's dialect */
 #include <hora/cron.h>
 
 #include "../measure.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systemd.c - systemd: what "systemd-analyze calendar" and timer units call, from the library that they share
+/* systemd.c - systemd's calendar expressions, from the library that "systemd-analyze calendar" and timer
+ * units share
  *
- * That library is systemd's own affair, so it is looked for by name and asked by symbol. The zone is that of the process:
- * with one in the expression, every call would start a process of its own. */
+ * That library is private to systemd, so the program finds it by its file name and its functions by their
+ * symbols. The zone is that of the process: with a zone in the expression, systemd would start a process for
+ * every call. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -16,10 +18,12 @@
 
 const int cron_column = 3;
 
+/* The functions of the library. */
 static int (*spec_from_string)(const char *text, void **ret_spec);
 static int (*spec_next_usec)(const void *spec, uint64_t usec, uint64_t *ret_next);
 static void *(*spec_free)(void *spec);
 
+/* Returns a handle of the library; NULL: not found. */
 static void *find_library(void)
 {
     static const char *const patterns[] = {"/usr/lib/*/systemd/libsystemd-shared-*.so",
@@ -44,7 +48,7 @@ void cron_open(void)
         *(void **)&spec_free = dlsym(library, "calendar_spec_free");
     }
     if (spec_from_string == NULL || spec_next_usec == NULL || spec_free == NULL)
-        exit(77); /* not there, or another one */
+        exit(77); /* the library is not installed, or its functions have other names */
 }
 
 void cron_zone(const char *name)

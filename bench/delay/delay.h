@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* delay.h - what is measured of delay queues, in the terms that all libraries have in common: W8
+/* delay.h - the functions that a library with a delay queue must implement for W8
  *
- * Each library is a program of its own: delay_main.c, which drives, and one file that defines these functions. Delay.java has the
- * JDK's. Few libraries have such a queue. */
+ * Each library is a separate program: delay_main.c, the driver, and one file that defines these functions.
+ * Delay.java measures the JDK. Few libraries have such a queue. */
 #ifndef HORA_BENCH_DELAY_H
 #define HORA_BENCH_DELAY_H
 
@@ -13,16 +13,17 @@
 extern "C" {
 #endif
 
-/* Once, before everything else. */
+/* Makes the queue. Called once, before everything else. */
 void delay_open(void);
 
-/* By one thread: put an element, which knows when it is due and stays where it is until it has been taken. */
+/* Puts an element, which is due at item->due_ns and stays valid until it has been taken. Called by one
+ * thread. */
 void delay_put(struct item *item);
 
-/* By another one: wait for an element that is due, and take it. */
+/* Waits until an element is due, and takes it. Called by another thread. */
 struct item *delay_take(void);
 
-/* The queue is empty. */
+/* Frees the queue, which is empty. */
 void delay_close(void);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delay_main.c - W8 for the delay queue of one library, measured each time the caller asks
  *
- * See serve_peer. A run is so many elements with delays of 0 to 50 ms, at random, put by one thread and taken by another. W8.delay puts
- * them as fast as it can: how late they are then says how long the queue has become. W8.paced puts 200,000 in a second, and the
- * producer turns between them: its time is part of `cpu`. Delay.java speaks the same language and does the same work; the two must be
+ * See serve_peer; the amount is the number of elements. They have random delays of 0 to 50 ms; one thread
+ * puts them and another takes them. W8.delay puts them as fast as possible; their lateness then shows how
+ * long the queue has become. W8.paced puts 200,000 per second, and the producer spins between two of them:
+ * its time is part of `cpu`. Delay.java uses the same protocol and does the same work; the two must be
  * changed together. */
 #include "delay.h"
 
@@ -14,16 +15,18 @@
 enum {
     WARM_UP_ELEMENTS = 2000,
     MOST_DELAY_NS = 50000000,
-    PACE_NS = 5000,
+    PACE_NS = 5000, /* between two elements of W8.paced */
 };
 
+/* The work of the producer. */
 struct production {
     struct item *items;
     long count;
-    int64_t pace_ns; /* 0: as fast as possible */
-    int64_t spent_ns;
+    int64_t pace_ns;  /* time between two elements; 0: as fast as possible */
+    int64_t spent_ns; /* result: the time that all puts took */
 };
 
+/* The function of the producer. */
 static void *produce(void *arg)
 {
     struct production *production = arg;
@@ -42,6 +45,7 @@ static void *produce(void *arg)
     return NULL;
 }
 
+/* Takes all elements and stores how late each is. No element may be early. */
 static void consume(int64_t *late_ns, long count)
 {
     for (long i = 0; i < count; i++) {
@@ -51,15 +55,17 @@ static void consume(int64_t *late_ns, long count)
     }
 }
 
-/* Memory that the machine has given already: what it takes to do so is no work of a queue. With Java, memory has been used before, too. */
+/* Returns memory whose pages the system has already provided: page faults are no work of the queue. In Java
+ * the memory has been used before, too. */
 static void *touched(long count, size_t size)
 {
     void *memory = malloc((size_t)count * size);
     MUST(memory != NULL);
-    memset(memory, -1, (size_t)count * size); /* not 0, which would be taken for calloc */
+    memset(memory, -1, (size_t)count * size); /* not 0: the compiler would turn it into calloc */
     return memory;
 }
 
+/* Runs all elements through the queue once and reports the metrics. */
 static void flow(const struct peer_workload *w, long count, int64_t pace_ns)
 {
     struct production production = {

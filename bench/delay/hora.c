@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's delay queue, with due times that are given when putting */
+/* hora.c - hora's delay queue, with due times that the producer passes to hora_queue_put_at */
 #include <hora/hora.h>
 
 #include "delay.h"

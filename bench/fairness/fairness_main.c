@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fairness_main.c - how long tasks of each kind wait: priorities under overload, a hot key, slow tasks beside fast ones
+/* fairness_main.c - measures how long tasks of each kind wait: priorities under overload, a hot key, slow
+ * tasks beside fast ones
  *
- *     fairness SECONDS [QUANTILES [COURSE]]     prints tables; the files are for plots. 20 seconds at least: strict priorities need a while
+ *     fairness SECONDS [QUANTILES [COURSE]]
  *
- * What happens    A pool of four threads gets a load for so many seconds of virtual time, and runs what is left then. The same load
- *                 comes to a pool that knows nothing of the kinds, and to others with admission.
- * What must hold  1. Each task begins at the nanosecond that hora/admission.h says: see rule.c.
- *                 2. Priorities: while a task begins, none waits that has waited longer by more than three times the ageing,
- *                    which is what lies between urgent and low. Without an ageing the low ones wait longer than with one.
- *                 3. Keys: one at a time, in order. Of the other keys, 99 of a hundred tasks wait as long as without keys, and half of that more, at
- *                    most.
- *                 4. Classes: never more at once than the limit, than the threads without the reserve of the other, nor more in any
- *                    time than the rate. With each of them, 99 of a hundred fast tasks wait for a fifth of the time at most.
+ * Prints tables; the files are for plots. SECONDS is at least 20, because strict priorities need some time to
+ * show.
+ *
+ * How it works    A pool of four threads gets a load for so many seconds of virtual time, and then completes
+ *                 the tasks that are left. The same load is given to a plain pool and to pools with
+ *                 admission.
+ * What must hold  1. Each task starts in the nanosecond that hora/admission.h determines: see rule.c.
+ *                 2. Priorities: when a task starts, no waiting task has waited longer by more than three
+ *                    times the ageing, which is the distance between urgent and low. Without ageing, low
+ *                    tasks wait longer.
+ *                 3. Keys: tasks of a key run one at a time, in order. The 99th percentile of the waits of
+ *                    other keys is at most one and a half times that without keys.
+ *                 4. Classes: never more tasks run at once than the limit, or than the threads minus the
+ *                    reserve of the other class, and never more start in any interval than the rate. With
+ *                    each of these, the 99th percentile of the waits of fast tasks is at most a fifth of that
+ *                    without classes.
  * Output          The tables of docs/guide/steering.md. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,12 +28,13 @@
 #include "fairness.h"
 
 enum { LEAST_SECONDS = 20 };
-enum { FAST, SLOW };
-enum { HOT, OTHERS };
+enum { FAST, SLOW };  /* kinds of the load with classes */
+enum { HOT, OTHERS }; /* kinds of the load with keys */
 
-static FILE *quantiles; /* NULL: nobody wants them */
-static FILE *course;
+static FILE *quantiles; /* NULL: not requested */
+static FILE *course;    /* NULL: not requested */
 
+/* Runs a load with one setting, checks the result, and prints it. */
 static void run(const char *workload, const struct setting *setting, struct load *load)
 {
     run_trial(setting, load);
@@ -45,13 +54,14 @@ static const struct setting PRIORITIES[] = {
     {.name = "ageing 5 s", .has_admission = true, .has_priorities = true, .ageing = HORA_SECONDS(5)},
     {.name = "strict", .has_admission = true, .has_priorities = true, .ageing = HORA_FOREVER},
 };
+/* Indices of PRIORITIES; LEVELS: between urgent and low; LOW: the kind of low tasks. */
 enum { PLAIN, ONE_SECOND, FIVE_SECONDS, STRICT, PRIORITY_SETTINGS, LEVELS = 3, LOW = 3 };
 
 static void priorities(int seconds)
 {
     struct load load;
     hora_ns passed_over[PRIORITY_SETTINGS];
-    hora_ns longest[PRIORITY_SETTINGS]; /* of those that are low */
+    hora_ns longest[PRIORITY_SETTINGS]; /* wait of a low task */
 
     show_head("Priorities: 120 % of what the pool can do");
     load_with_priorities(&load, 1.2, seconds);
@@ -75,6 +85,7 @@ static void priorities(int seconds)
 
 /* ---- keys ---- */
 
+/* Runs a load with a hot key without and with keys, and compares the two. */
 static void keys_at(double share, int seconds, const struct setting *without, const struct setting *with)
 {
     struct load load;
@@ -117,7 +128,7 @@ enum { NONE, LIMIT, RESERVE, RATE, CLASS_SETTINGS };
 static void classes(int seconds)
 {
     struct load load;
-    hora_ns before = 0; /* what fast tasks wait without classes */
+    hora_ns before = 0; /* p99 of the waits of fast tasks without classes */
 
     show_head("Classes: bursts of slow tasks beside fast ones");
     load_with_classes(&load, seconds);
@@ -134,6 +145,7 @@ static void classes(int seconds)
     load_free(&load);
 }
 
+/* Opens an output file and writes its head line. */
 static FILE *open_file(const char *name, const char *head)
 {
     FILE *file = fopen(name, "we");

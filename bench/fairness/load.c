@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - which tasks come, when, and how long they take: random, but the same in each run
+/* load.c - decides which tasks are submitted, when, and how long they take: random, but the same in each run
  *
- * They come independently of each other, so the times between them are exponential. What they take is spread evenly
- * from half of its mean to one and a half. */
+ * Tasks are submitted independently of each other, so the times between them are distributed exponentially.
+ * Their durations are distributed evenly from half of the mean to one and a half. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,29 +10,33 @@
 #include "../measure.h"
 #include "fairness.h"
 
-enum { BURST = 8, FAST = 0, SLOW = 1 };
-enum { SEED = 42 }; /* one with which no two things happen at once, see rule.c */
+enum { BURST = 8, FAST = 0, SLOW = 1 }; /* BURST: number of slow tasks in a burst */
+enum { SEED = 42 };                     /* one with which no two events happen at once, see rule.c */
 
 static uint64_t random_state;
 
+/* Returns a random number between 0 and 1, but neither of the two. */
 static double next_share(void)
 {
-    return ((double)(next_random(&random_state) >> 11) + 0.5) / (double)(1ull << 53); /* neither 0 nor 1 */
+    return ((double)(next_random(&random_state) >> 11) + 0.5) / (double)(1ull << 53);
 }
 
+/* Returns a random time between two submissions, with this mean. */
 static hora_ns after(hora_ns mean)
 {
     return 1 + (hora_ns)(-log(next_share()) * (double)mean);
 }
 
+/* Returns a random duration with this mean. */
 static hora_ns about(hora_ns mean)
 {
     return mean / 2 + (hora_ns)(next_share() * (double)mean);
 }
 
+/* Adds a task and returns it. Its key is the hot one. */
 static struct piece *add(struct load *load, hora_ns came, int kind, hora_ns takes)
 {
-    if ((load->count & (load->count + 1)) == 0) { /* 0, 1, 3, 7 ...: it is full */
+    if ((load->count & (load->count + 1)) == 0) { /* 0, 1, 3, 7 ...: the array is full */
         load->pieces = realloc(load->pieces, (size_t)(2 * load->count + 2) * sizeof(*load->pieces));
         MUST(load->pieces != NULL);
     }
@@ -40,12 +44,13 @@ static struct piece *add(struct load *load, hora_ns came, int kind, hora_ns take
     return &load->pieces[load->count++];
 }
 
+/* Makes an empty load and restarts the random numbers. */
 static void begin(struct load *load)
 {
     memset(load, 0, sizeof(*load));
     random_state = SEED;
     for (int i = 0; i < 100; i++)
-        (void)next_random(&random_state); /* after a small seed the first ones are small, too */
+        (void)next_random(&random_state); /* the first numbers after a small seed are small, too */
 }
 
 void load_free(struct load *load)
@@ -55,9 +60,9 @@ void load_free(struct load *load)
 
 /* ---- the workloads ---- */
 
-static const hora_ns TAKES = HORA_MS(10);
+static const hora_ns TAKES = HORA_MS(10); /* mean duration of tasks with priorities and keys */
 
-/* From one to the next, so that the pool has `share` of its time to do. */
+/* Returns the mean time between two submissions for which the tasks need `share` of the pool's time. */
 static hora_ns between(double share)
 {
     return (hora_ns)((double)TAKES / THREADS / share);

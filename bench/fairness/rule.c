@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.c - when each task has to begin, by hora/admission.h alone, and what must never be seen
+/* rule.c - computes when each task has to start, from hora/admission.h alone, and checks what must never
+ * happen
  *
- * A second opinion that shares nothing with the library: it goes from one thing that happens to the next, a task that comes, one that ends, a
- * rate that lets one begin, and at each begins what may begin. Tasks of which none can ever overtake the other stand in one lane: those of a
- * key, else those of a kind. So only the first of each lane is looked at. */
+ * This is a second implementation that shares nothing with the library. It goes from one event to the next (a
+ * task is submitted, a task ends, a rate lets a task start) and at each starts all tasks that may start.
+ * Tasks that can never overtake each other are in one lane: the tasks of a key or, without keys, those of a
+ * kind. So only the first task of each lane has to be checked. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,37 +16,39 @@
 static const hora_ns NEVER = INT64_MAX;
 
 struct lane {
-    long *pieces; /* by number, in the order in which they came */
-    long first;   /* from here on they wait */
-    long count;
-    bool is_busy; /* one of its key runs */
+    long *pieces; /* numbers of tasks, in the order of submission */
+    long first;   /* index of the first one that waits */
+    long count;   /* tasks submitted so far */
+    bool is_busy; /* a task of this key runs */
 };
 
 struct class_state {
-    int running;
-    hora_ns *begins;
-    long begun;
+    int running;     /* tasks that run */
+    hora_ns *begins; /* when its tasks started, rising */
+    long begun;      /* elements of begins */
 };
 
+/* The state of the computation. */
 struct rule {
     const struct setting *setting;
     const struct load *load;
-    struct lane lanes[KEYS + 1];
+    struct lane lanes[KEYS + 1]; /* by key, or by kind */
     int lane_count;
-    struct class_state classes[MOST_KINDS];
-    long running[THREADS]; /* numbers of pieces; -1: none */
-    long next;             /* to come */
+    struct class_state classes[MOST_KINDS]; /* by kind */
+    long running[THREADS];                  /* numbers of the tasks that run; -1: the thread is free */
+    long next;                              /* number of the task that is submitted next */
     hora_ns now;
-    hora_ns retry; /* when a rate lets something begin that waits */
-    hora_ns *began;
+    hora_ns retry;  /* when a rate lets a waiting task start; NEVER: none does */
+    hora_ns *began; /* the result: when each task starts */
 };
 
+/* Returns the index of a task's lane. */
 static int lane_of(const struct rule *rule, const struct piece *piece)
 {
     return rule->setting->has_keys ? piece->key : piece->kind;
 }
 
-/* ---- who may begin ---- */
+/* ---- which task may start ---- */
 
 static int free_threads(const struct rule *rule)
 {
@@ -54,7 +58,7 @@ static int free_threads(const struct rule *rule)
     return count;
 }
 
-/* So many threads are kept for classes other than that of this kind. */
+/* Returns the number of threads that are reserved for the classes of other kinds and not used by them. */
 static int kept_from(const struct rule *rule, int kind)
 {
     int kept = 0;
@@ -66,6 +70,7 @@ static int kept_from(const struct rule *rule, int kind)
     return kept;
 }
 
+/* Returns true if the first task of a lane may start now. If only a rate prevents it, updates rule->retry. */
 static bool may_begin(struct rule *rule, const struct lane *lane)
 {
     const struct piece *piece = &rule->load->pieces[lane->pieces[lane->first]];
@@ -86,6 +91,8 @@ static bool may_begin(struct rule *rule, const struct lane *lane)
     return true;
 }
 
+/* Returns true if a starts before b if both may start. A level of priority is worth `ageing` of waiting time,
+ * or any time if the ageing is HORA_FOREVER. */
 static bool goes_before(const struct setting *setting, const struct piece *a, const struct piece *b)
 {
     int levels = setting->has_priorities ? priority_of(a) - priority_of(b) : 0;
@@ -95,6 +102,7 @@ static bool goes_before(const struct setting *setting, const struct piece *a, co
     return a->came - worth < b->came;
 }
 
+/* Returns the lane whose first task starts next; NULL: no task may start. */
 static struct lane *next_lane(struct rule *rule)
 {
     struct lane *best = NULL;
@@ -112,8 +120,9 @@ static struct lane *next_lane(struct rule *rule)
     return best;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
+/* Starts the first task of a lane on a free thread. */
 static void begin_one(struct rule *rule, struct lane *lane)
 {
     long number = lane->pieces[lane->first++];
@@ -129,6 +138,7 @@ static void begin_one(struct rule *rule, struct lane *lane)
     state->begins[state->begun++] = rule->now;
 }
 
+/* Starts all tasks that may start now. */
 static void begin_all(struct rule *rule)
 {
     rule->retry = NEVER;
@@ -141,13 +151,15 @@ static void begin_all(struct rule *rule)
     }
 }
 
+/* Returns when the task of a thread ends; NEVER: the thread is free. */
 static hora_ns end_of(const struct rule *rule, int slot)
 {
     long number = rule->running[slot];
     return number < 0 ? NEVER : rule->began[number] + rule->load->pieces[number].takes;
 }
 
-/* The next thing happens. False: nothing does any more. */
+/* Advances to the next event: a task is submitted, a task ends, or a rate lets a task start. Returns false if
+ * there is none. */
 static bool go_on(struct rule *rule)
 {
     const struct piece *pieces = rule->load->pieces;
@@ -160,7 +172,7 @@ static bool go_on(struct rule *rule)
 
     if (comes == NEVER && ends == NEVER && rule->retry == NEVER)
         return false;
-    /* What happens in the same nanosecond may happen in any order: then the load needs another seed. */
+    /* The order of events in the same nanosecond is undefined. If this fails, the load needs another seed. */
     MUST(comes != ends || comes == NEVER);
     MUST((rule->retry != comes && rule->retry != ends) || rule->retry == NEVER);
     if (comes < ends && comes < rule->retry) {
@@ -179,8 +191,9 @@ static bool go_on(struct rule *rule)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the computation ---- */
 
+/* Allocates zeroed memory for count + 1 elements, so that a count of 0 needs no special case. */
 static void *make(long count, size_t size)
 {
     void *made = calloc((size_t)count + 1, size);
@@ -197,6 +210,7 @@ static struct rule *rule_new(const struct setting *setting, const struct load *l
     rule->lane_count = setting->has_keys ? KEYS + 1 : load->kind_count;
     rule->began = make(load->count, sizeof(*rule->began));
     memset(rule->running, -1, sizeof(rule->running));
+    /* Count the tasks of each lane first, to allocate its array. */
     for (long i = 0; i < load->count; i++)
         rule->lanes[lane_of(rule, &load->pieces[i])].count++;
     for (int i = 0; i < rule->lane_count; i++) {
@@ -237,7 +251,7 @@ void check_by_rule(const struct setting *setting, const struct load *load)
     rule_free(rule);
 }
 
-/* ---- what must never be seen ---- */
+/* ---- what must never happen ---- */
 
 static int by_beginning(const void *a, const void *b)
 {
@@ -246,6 +260,7 @@ static int by_beginning(const void *a, const void *b)
     return ((*x)->began > (*y)->began) - ((*x)->began < (*y)->began);
 }
 
+/* Returns all tasks in the order in which they started. The caller frees the array. */
 static const struct piece **in_order_of_beginning(const struct load *load)
 {
     const struct piece **order = make(load->count, sizeof(struct piece *));
@@ -260,7 +275,7 @@ hora_ns most_passed_over(const struct load *load)
 {
     const struct piece **order = in_order_of_beginning(load);
     hora_ns most = 0;
-    long oldest = 0; /* all before it have begun */
+    long oldest = 0; /* the first task that waits: all before it have started */
 
     for (long i = 0; i < load->count; i++) {
         hora_ns now = order[i]->began;
@@ -276,7 +291,7 @@ hora_ns most_passed_over(const struct load *load)
 int most_at_once(const struct load *load, int kind)
 {
     const struct piece **order = in_order_of_beginning(load);
-    hora_ns ends[THREADS] = {0};
+    hora_ns ends[THREADS] = {0}; /* when the last task of the kind on each thread ends */
     int most = 0;
 
     for (long i = 0; i < load->count; i++) {
@@ -288,7 +303,7 @@ int most_at_once(const struct load *load, int kind)
             running += ends[j] > order[i]->began;
             slot = ends[j] > order[i]->began ? slot : j;
         }
-        MUST(slot >= 0); /* else more ran than there are threads */
+        MUST(slot >= 0); /* if not, more tasks ran than there are threads */
         ends[slot] = order[i]->began + order[i]->takes;
         most = running > most ? running : most;
     }
@@ -299,8 +314,8 @@ int most_at_once(const struct load *load, int kind)
 int most_begun(const struct load *load, int kind, hora_ns per)
 {
     const struct piece **order = in_order_of_beginning(load);
-    long last = 0; /* the first of the kind that is still within `per` */
-    int within = 0;
+    long last = 0;  /* the first task of the kind that is still within `per` */
+    int within = 0; /* tasks of the kind from `last` to the current one */
     int most = 0;
 
     for (long i = 0; i < load->count; i++) {
@@ -320,7 +335,7 @@ bool keys_in_order(const struct load *load)
     hora_ns *ends = make(KEYS + 1, sizeof(*ends));
     bool in_order = true;
 
-    for (long i = 0; i < load->count; i++) { /* as they came */
+    for (long i = 0; i < load->count; i++) { /* in the order of submission */
         const struct piece *piece = &load->pieces[i];
         in_order = in_order && piece->began >= ends[piece->key];
         ends[piece->key] = piece->began + piece->takes;

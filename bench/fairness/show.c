@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.c - what tasks waited, for people and for plots */
+/* show.c - prints how long tasks waited, as tables and for plots */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "../measure.h"
 #include "fairness.h"
 
-static const hora_ns STEP = HORA_SECONDS(2); /* of a course */
+static const hora_ns STEP = HORA_SECONDS(2); /* interval between two points of a course */
 
 hora_ns *waits_of(const struct load *load, int kind, long *ret_count)
 {
@@ -24,7 +24,7 @@ hora_ns *waits_of(const struct load *load, int kind, long *ret_count)
     return waits;
 }
 
-/* The smallest that the given share of all do not exceed. */
+/* Returns a quantile of sorted waits: the smallest that the given share of all waits does not exceed. */
 static hora_ns at(const hora_ns *waits, long count, double share)
 {
     long place = (long)((double)count * share);
@@ -82,7 +82,7 @@ void show_rows(const struct setting *setting, const struct load *load)
         printf("\n");
         free(waits);
     }
-    (void)fflush(stdout); /* before something may fail */
+    (void)fflush(stdout); /* before a check ends the program */
 }
 
 void write_quantiles(FILE *file, const char *workload, const struct setting *setting, const struct load *load)
@@ -90,7 +90,7 @@ void write_quantiles(FILE *file, const char *workload, const struct setting *set
     for (int kind = 0; kind < load->kind_count; kind++) {
         long count;
         hora_ns *waits = waits_of(load, kind, &count);
-        for (double rest = 1; rest > 0.00099; rest *= 0.825404185) /* 12 steps to a tenth */
+        for (double rest = 1; rest > 0.00099; rest *= 0.825404185) /* 12 steps per factor of ten */
             fprintf(file, "%s\t%s\t%s\t%ld\t%.5f\t%" PRId64 "\n", workload, setting->name, load->kinds[kind],
                     count, 1 - rest, at(waits, count, 1 - rest));
         fprintf(file, "%s\t%s\t%s\t%ld\t1\t%" PRId64 "\n", workload, setting->name, load->kinds[kind], count,
@@ -103,7 +103,7 @@ void write_course(FILE *file, const char *workload, const struct setting *settin
 {
     for (int kind = 0; kind < load->kind_count; kind++) {
         hora_ns longest = 0;
-        hora_ns end = STEP; /* of the step that is being looked at */
+        hora_ns end = STEP; /* end of the current interval */
         for (long i = 0; i < load->count; i++) {
             const struct piece *piece = &load->pieces[i];
             for (; piece->came >= end; end += STEP, longest = 0)

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trial.c - lets a pool run a load in virtual time: to run is to sleep
+/* trial.c - runs a load on a pool in virtual time, where a running task sleeps
  *
- * Time stands still while a thread can run, so what the pool does takes none, and a task begins exactly when the pool lets it. */
+ * Virtual time stands still while a thread can run. So the pool itself takes no time, and a task starts
+ * exactly when the pool lets it. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "../measure.h"
 #include "fairness.h"
 
-static const hora_ns LONG_ENOUGH = HORA_SECONDS(24 * 3600);
+static const hora_ns LONG_ENOUGH = HORA_SECONDS(24 * 3600); /* for all tasks to end */
 
 struct trial {
     const struct setting *setting;
     struct load *load;
     hora_virtual_clock *vclock;
-    const hora_clock *view;
+    const hora_clock *view; /* the monotonic view of it */
     hora_pool *pool;
-    hora_class *classes[MOST_KINDS];
+    hora_class *classes[MOST_KINDS]; /* by kind; NULL: none */
 };
 
-static const hora_clock *task_clock; /* the view of the trial that goes on */
+static const hora_clock *task_clock; /* the view of the current trial, for tasks */
 
+/* The body of each task: notes when it started, and sleeps for its duration. */
 static int run_piece(void *arg, void **ret_result)
 {
     struct piece *piece = arg;
@@ -30,6 +32,7 @@ static int run_piece(void *arg, void **ret_result)
     return hora_clock_sleep(task_clock, piece->takes);
 }
 
+/* Submits a task with the options that the setting demands. */
 static void submit(struct trial *trial, struct piece *piece)
 {
     const struct setting *setting = trial->setting;
@@ -48,6 +51,7 @@ static void submit(struct trial *trial, struct piece *piece)
     MUST(hora_pool_submit_with(trial->pool, task, &options, NULL, NULL) == 0);
 }
 
+/* The function of the producer: submits each task at its time. */
 static void *produce(void *arg)
 {
     struct trial *trial = arg;
@@ -61,6 +65,7 @@ static void *produce(void *arg)
     return NULL;
 }
 
+/* Makes the pool and its classes. */
 static void open_pool(struct trial *trial)
 {
     const struct setting *setting = trial->setting;

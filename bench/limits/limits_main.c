@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits_main.c - what this machine can do at best, whatever the library: the figures that stand beside those of the subjects
+/* limits_main.c - measures the best that this machine can do, without any library, for comparison with the
+ * subjects
  *
- * See serve_peer; a run's amount is milliseconds. The round trip of two threads that sleep is not here but in W2, as the subject
- * `futex`. */
+ * See serve_peer; the amount is milliseconds. The round trip of two threads that sleep is not measured here
+ * but in W2, as the subject `futex`. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdalign.h>
@@ -16,24 +17,24 @@
 #include "../measure.h"
 
 enum {
-    CALLS_PER_LOOK = 1024, /* at the clock */
+    CALLS_PER_LOOK = 1024, /* calls between two readings of the clock */
     MOST_THREADS = 2,
-    RING_SLOTS = 1024, /* a power of two */
-    LINE = 64,
-    PAYLOAD = 64,
-    PAUSE_NS = 200000, /* in which the other thread falls asleep */
-    SLEEP_NS = 1000000,
-    NAP_NS = 100000,
-    USUAL_SLACK_NS = 50000,
+    RING_SLOTS = 1024,      /* a power of two */
+    LINE = 64,              /* bytes of a cache line */
+    PAYLOAD = 64,           /* bytes of an allocation */
+    PAUSE_NS = 200000,      /* time for the other thread to fall asleep */
+    SLEEP_NS = 1000000,     /* of limit.sleep.exact and limit.sleep.usual */
+    NAP_NS = 100000,        /* of limit.sleep.cpu */
+    USUAL_SLACK_NS = 50000, /* the default timer slack of Linux */
 };
 
 static const int64_t MILLISECOND = 1000000;
 
-/* ---- one or two threads that do the same again and again ---- */
+/* ---- one or two threads that repeat the same operation ---- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static alignas(LINE) atomic_long shared;
-static atomic_uint nobody_waits;
+static alignas(LINE) atomic_long shared; /* the counter of limit.atomic and limit.ring.count */
+static atomic_uint nobody_waits;         /* a futex word on which no thread waits */
 
 static void read_clock(void)
 {
@@ -53,7 +54,8 @@ static void add(void)
 
 static void allocate_and_free(void)
 {
-    void *volatile memory = malloc(PAYLOAD); /* volatile: or the compiler leaves both out */
+    void *volatile memory =
+        malloc(PAYLOAD); /* volatile, so that the compiler does not leave out both calls */
     free(memory);
 }
 
@@ -62,12 +64,13 @@ static void wake_nobody(void)
     syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* A thread that repeats an operation. */
 struct repetition {
     pthread_t thread;
     pthread_barrier_t *start;
-    void (*call)(void);
-    int64_t window_ns;
-    long calls;
+    void (*call)(void); /* the operation */
+    int64_t window_ns;  /* how long to repeat it */
+    long calls;         /* result: how often it was called */
 };
 
 static void *repeat(void *arg)
@@ -83,7 +86,8 @@ static void *repeat(void *arg)
     return NULL;
 }
 
-/* Nanoseconds per call, of all threads together. */
+/* Repeats an operation in w->producers threads and reports the nanoseconds per call of all threads
+ * together. */
 static void report_calls(const struct peer_workload *w, long window_ms, void (*call)(void))
 {
     struct repetition threads[MOST_THREADS];
@@ -129,19 +133,21 @@ static void limit_wake_nobody(const struct peer_workload *w, long amount, bool w
     report_calls(w, warms_up ? 1 : amount, wake_nobody);
 }
 
-/* ---- one thread hands over to another one, through a ring of their own ---- */
+/* ---- one thread hands elements over to another one, through a ring that only the two use ---- */
 
 struct ring {
     void *slots[RING_SLOTS];
-    alignas(LINE) atomic_ulong put;
-    alignas(LINE) atomic_ulong taken;
-    alignas(LINE) bool allocates;
-    bool counts;
-    long done;
+    alignas(LINE) atomic_ulong put;   /* elements put so far; only the producer writes it */
+    alignas(LINE) atomic_ulong taken; /* elements taken so far; only the consumer writes it */
+    alignas(LINE) bool allocates;     /* elements are allocated by the producer and freed by the consumer */
+    bool counts;                      /* the consumer increments a shared counter per element */
+    long done;                        /* result: elements taken */
 };
 
-static char last; /* the consumer that takes it ends */
+static char last; /* an element after which the consumer ends */
 
+/* ring_put and ring_take wait while the ring is full or empty. *seen is the last value that the thread has
+ * read of the other one's index, so that it reads that index only when necessary. */
 static void ring_put(struct ring *ring, unsigned long *seen, void *item)
 {
     unsigned long put = atomic_load_explicit(&ring->put, memory_order_relaxed);
@@ -161,6 +167,7 @@ static void *ring_take(struct ring *ring, unsigned long *seen)
     return item;
 }
 
+/* The function of the consumer. */
 static void *take_all(void *arg)
 {
     struct ring *ring = arg;
@@ -176,6 +183,7 @@ static void *take_all(void *arg)
     return NULL;
 }
 
+/* Hands over elements for window_ns and reports the rate. */
 static void hand_over(const struct peer_workload *w, int64_t window_ns, bool allocates, bool counts)
 {
     struct ring *ring = aligned_alloc(LINE, sizeof(*ring));
@@ -212,14 +220,15 @@ static void limit_ring_and_malloc(const struct peer_workload *w, long amount, bo
 
 /* ---- waking ---- */
 
-enum turn { MINE, YOURS, OVER };
+enum turn { MINE, YOURS, OVER }; /* as the measuring thread sees them */
 
 struct waking {
-    atomic_uint turn;
-    bool spins;
-    int64_t woken_ns; /* when the other thread ran */
+    atomic_uint turn; /* which thread may act */
+    bool spins;       /* the threads spin instead of sleeping on a futex */
+    int64_t woken_ns; /* when the other thread woke up */
 };
 
+/* The function of the other thread: waits for its turn, notes the time, and gives the turn back. */
 static void *wake_up(void *arg)
 {
     struct waking *waking = arg;
@@ -234,6 +243,7 @@ static void *wake_up(void *arg)
     }
 }
 
+/* Gives the turn to the other thread. */
 static void pass(struct waking *waking, unsigned turn)
 {
     atomic_store(&waking->turn, turn);
@@ -241,7 +251,7 @@ static void pass(struct waking *waking, unsigned turn)
         syscall(SYS_futex, &waking->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* From before the call that wakes a sleeping thread until that thread runs. */
+/* Measures the time from before the call that wakes a sleeping thread until that thread runs. */
 static void limit_wake(const struct peer_workload *w, long amount, bool warms_up)
 {
     long count = (warms_up ? 1 : amount) * MILLISECOND / PAUSE_NS;
@@ -263,7 +273,7 @@ static void limit_wake(const struct peer_workload *w, long amount, bool warms_up
     free(taken_ns);
 }
 
-/* There and back, between two threads of which none ever sleeps. */
+/* Measures a round trip between two threads that never sleep. */
 static void limit_spin(const struct peer_workload *w, long amount, bool warms_up)
 {
     struct waking waking = {.turn = MINE, .spins = true};
@@ -285,8 +295,9 @@ static void limit_spin(const struct peer_workload *w, long amount, bool warms_up
     report(w->name, (double)(now - start_ns) / (double)rounds, "ns", "lower");
 }
 
-/* ---- sleeping: how late does a thread wake up that sleeps for a millisecond, and what does it cost? ---- */
+/* ---- sleeping: how late a thread wakes up after a millisecond, and the cost ---- */
 
+/* Sleeps for window_ms milliseconds in all, with this timer slack, and reports the lateness. */
 static void report_sleep(const struct peer_workload *w, long window_ms, unsigned long slack_ns)
 {
     int64_t *late_ns = calloc((size_t)window_ms, sizeof(*late_ns));
@@ -317,8 +328,8 @@ static int64_t thread_cpu_ns(void)
     return time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
 }
 
-/* What is charged to a thread for each time that it sleeps on a futex until a moment that is near: so often can it wake up at most for what it has
- * of a processor. */
+/* Measures the processor time that a thread uses for a short sleep on a futex. This bounds how often it can
+ * wake up for a given share of a processor. */
 static void limit_sleep_cpu(const struct peer_workload *w, long amount, bool warms_up)
 {
     long count = (warms_up ? 1 : amount) * MILLISECOND / NAP_NS;

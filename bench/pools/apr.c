@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apr.c - APR-util: apr_thread_pool, and APR's lock and condition, made once, to wait with */
+/* apr.c - APR-util's apr_thread_pool; W2 waits with APR's lock and condition, which are made once */
 #include <apr_general.h>
 #include <apr_thread_cond.h>
 #include <apr_thread_mutex.h>
@@ -12,7 +12,7 @@ static apr_pool_t *memory;
 static apr_thread_pool_t *pool;
 static apr_thread_mutex_t *lock;
 static apr_thread_cond_t *changed;
-static bool done;
+static bool done; /* the task of submit has run; guarded by lock */
 
 static void *APR_THREAD_FUNC count(apr_thread_t *thread, void *arg)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* futex.c - the floor of W2: a thread that sleeps in the kernel is woken, and wakes the one that waits for it
+/* futex.c - the lower bound of W2: a thread that sleeps in the kernel is woken, and wakes the one that waits
+ * for it
  *
- * No queue, no future, no lock: one word says whose turn it is. Whoever lets both sides sleep cannot be faster. */
+ * There is no queue, no future and no lock: one word tells whose turn it is. No pool in which both sides
+ * sleep can be faster. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,7 +43,7 @@ static void *work(void *arg)
 
 static void open_pool(int workers)
 {
-    (void)workers; /* one thread does it */
+    (void)workers; /* one thread is enough */
     MUST(pthread_create(&worker, NULL, work, NULL) == 0);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glib.c - GLib: an exclusive GThreadPool, and GMutex and GCond to wait with */
+/* glib.c - GLib's exclusive GThreadPool; W2 waits with GMutex and GCond */
 #include <glib.h>
 
 #include "pools.h"
 
+/* A call of submit that waits; on its stack. */
 struct wait {
     GMutex lock;
     GCond changed;
@@ -11,7 +12,7 @@ struct wait {
 };
 
 static GThreadPool *pool;
-static char no_wait; /* what is pushed if nobody waits: the pool takes no NULL */
+static char no_wait; /* pushed for a task that no thread waits for: the pool accepts no NULL */
 
 static void count(gpointer data, gpointer context)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's fixed pool: execute, and submit with a future; with SPIN, a pool whose threads look for so long before they sleep; with
- * MEASURED, one that has histograms, and with NAMED tasks that have a name besides */
+/* hora.c - hora's fixed pool: execute, and submit with a future
+ *
+ * Variants: with SPIN, threads spin for so long before they sleep; with MEASURED, the pool has metrics; with
+ * NAMED, tasks also have a name. */
 #include <stddef.h>
 
 #include <hora/hora.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pools.h - what is measured of thread pools, in the terms that all libraries have in common: W1 and W2
+/* pools.h - the functions that a library with a thread pool must implement for W1 and W2
  *
- * Each library is a program of its own: pools_main.c, which drives, and one file that defines `pool_peer`. So no library
- * has another one's threads or memory beside it. Pools.java has the JDK's, go/main.go Go's. */
+ * Each library is a separate program: pools_main.c, the driver, and one file that defines `pool_peer`. So
+ * threads and memory of one library do not affect another. Pools.java measures the JDK, go/main.go Go. */
 #ifndef HORA_BENCH_POOLS_H
 #define HORA_BENCH_POOLS_H
 
@@ -13,15 +13,15 @@ extern "C" {
 #endif
 
 struct pool_peer {
-    /* Once, before everything else: a pool of so many threads. */
+    /* Makes a pool of so many threads. Called once, before everything else. */
     void (*open)(int workers);
 
-    /* By one thread or by several at once: hand so many tasks to the pool, each of which calls pool_ran. May return before
-     * they have run. NULL: the subject has no such thing. */
+    /* Submits so many tasks, each of which calls pool_ran. May return before they have run. Called by one
+     * thread or by several at once. NULL: the subject cannot do this. */
     void (*execute)(long tasks);
 
-    /* By one thread: hand one task, which calls pool_ran, to the pool, and wait until it has run, in the way that the library has
-     * for it, or with a lock and a condition of its own. */
+    /* Submits one task, which calls pool_ran, and waits until it has run, in the way that the library
+     * provides, or with a lock and a condition. Called by one thread. */
     void (*submit)(void);
 
     void (*close)(void);
@@ -29,7 +29,7 @@ struct pool_peer {
 
 extern const struct pool_peer pool_peer;
 
-/* What every task does: count. */
+/* Counts a task that has run. Every task calls it and does nothing else. */
 void pool_ran(void);
 
 #ifdef __cplusplus

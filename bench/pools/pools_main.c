@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pools_main.c - W1 and W2 for the thread pool of one library, measured each time the caller asks
  *
- * See serve_peer. A run is so many tasks, not so much time: how far the producers get ahead of the workers, and with
- * that the cost of memory, depends on their number, so it must be the same for all. Pools.java and go/main.go speak the same
- * language and do the same work; the three must be changed together. */
+ * See serve_peer. The amount is a number of tasks, not a time: how far the producers get ahead of the
+ * workers, and with that the cost of memory, depends on the number of tasks, so it must be the same for all.
+ * Pools.java and go/main.go use the same protocol and do the same work; the three must be changed
+ * together. */
 #include "pools.h"
 
 #include <pthread.h>
@@ -15,20 +16,21 @@ enum {
     MOST_PRODUCERS = 8,
     USUAL_WORKERS = 2,
     WARM_UP_TASKS = 2000,
-    LEAST_NS_PER_TASK = 200,
-    TASKS_PER_WAIT = 100, /* waiting takes so much longer that a run waits for one task in so many only */
-    TASKS_PER_PAUSE = 5,  /* and of those that come after a pause, for one in so many of these */
+    LEAST_NS_PER_TASK = 200, /* a run is repeated until it has taken this time per task of the amount */
+    TASKS_PER_WAIT = 100, /* W2 waits for each task, which is slower, so it runs a hundredth of the amount, */
+    TASKS_PER_PAUSE = 5,  /* and with pauses a fifth of that */
     PAUSE_NS = 200000,
 };
 
 struct producer {
     pthread_t thread;
     pthread_barrier_t *start;
-    long tasks;
+    long tasks; /* that it submits */
 };
 
-/* Tasks that have run, how many there will be, and when the last one ran. The count is written all the time, so it lies in a
- * cache line of its own: else it would be a matter of chance which library's producers read something beside it. */
+/* `ran` is the number of tasks that have run, `expected` how many there will be, `end_ns` when the last one
+ * ran. The count is written all the time, so it has a cache line of its own. Otherwise it would depend on the
+ * layout of each program whether producers read something beside it. */
 enum { CACHE_LINE = 64 };
 static _Alignas(CACHE_LINE) struct {
     atomic_long count;
@@ -46,6 +48,7 @@ void pool_ran(void)
     sem_post(&all_ran);
 }
 
+/* Prepares for so many tasks. */
 static void expect(long tasks)
 {
     atomic_store(&ran.count, 0);
@@ -66,7 +69,7 @@ static void *produce(void *arg)
     return NULL;
 }
 
-/* From the start of the producers to the end of the last task. */
+/* Runs all tasks once. Returns the time from the start of the producers to the end of the last task. */
 static int64_t execute_all(const struct peer_workload *w, long tasks)
 {
     struct producer producers[MOST_PRODUCERS];
@@ -88,10 +91,10 @@ static int64_t execute_all(const struct peer_workload *w, long tasks)
     return end_ns - start_ns;
 }
 
-/* Again and again where it is so fast that it would be over in a moment. */
+/* Measures W1. Repeats the run if it is so fast that one would be too short to measure. */
 static void execute(const struct peer_workload *w, long amount, bool warms_up)
 {
-    long tasks = warms_up ? WARM_UP_TASKS : amount; /* once is enough: all threads have started then */
+    long tasks = warms_up ? WARM_UP_TASKS : amount; /* one short run starts all threads */
     int64_t spent_ns = 0;
     long done = 0;
     do {
@@ -101,6 +104,7 @@ static void execute(const struct peer_workload *w, long amount, bool warms_up)
     report(w->name, (double)done * 1e9 / (double)spent_ns, "1/s", "higher");
 }
 
+/* Submits one task after the other, with a pause before each, and reports how long each took. */
 static void submit_each(const struct peer_workload *w, long rounds, int64_t pause_ns)
 {
     int64_t *taken_ns = malloc((size_t)rounds * sizeof(*taken_ns));
@@ -123,13 +127,13 @@ static long rounds_of(long tasks, long tasks_per_round)
     return tasks / tasks_per_round > 0 ? tasks / tasks_per_round : 1;
 }
 
-/* One thread that waits for each task before it hands over the next one. */
+/* Measures W2.submit: one thread waits for each task before it submits the next one. */
 static void submit(const struct peer_workload *w, long amount, bool warms_up)
 {
     submit_each(w, rounds_of(warms_up ? WARM_UP_TASKS : amount, TASKS_PER_WAIT), 0);
 }
 
-/* The same, with a pause before each in which everybody falls asleep. */
+/* Measures W2.idle: like W2.submit, with a pause before each task in which all threads fall asleep. */
 static void submit_to_idle(const struct peer_workload *w, long amount, bool warms_up)
 {
     submit_each(w, rounds_of(warms_up ? WARM_UP_TASKS : amount, TASKS_PER_WAIT * TASKS_PER_PAUSE), PAUSE_NS);

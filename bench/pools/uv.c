@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv.c - libuv: uv_queue_work, on the pool that all loops of the process share
+/* uv.c - libuv's uv_queue_work, on the pool that all loops of the process share
  *
- * A loop belongs to one thread, so each producer has one of its own; it runs it after it has queued all its tasks, which calls
- * it back once for each of them. A request is allocated per task and freed by that call. */
+ * A loop belongs to one thread, so each producer has its own. It runs the loop after it has queued all its
+ * tasks; the loop then calls back once per task. A request is allocated per task and freed by that
+ * callback. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
 
 #include "pools.h"
 
-static uv_loop_t waiting_loop; /* of submit */
+static uv_loop_t waiting_loop; /* the loop of submit */
 
 static void count(uv_work_t *work)
 {

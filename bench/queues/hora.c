@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora as a subject of the benchmark */
+/* hora.c - hora's queues, latch and parker */
 #include <stdlib.h>
 
 #include <hora/hora.h>
@@ -47,7 +47,7 @@ static void *queue_new(enum queue_kind kind, int capacity, bool fair)
     case PRIORITY:
         made = hora_queue_new_priority(0, HORA_QUEUE_OPTIONS(.compare = compare_priorities), &queue, NULL);
         break;
-    case DELAY: /* with callbacks, as the JDK has it */
+    case DELAY: /* with callbacks for the delay, as in the JDK */
         made = hora_queue_new_delay(
             HORA_QUEUE_OPTIONS(.remaining = remaining_delay, .compare = compare_due_times), &queue, NULL);
         break;

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 struct item {
-    uint64_t priority; /* the least leaves a priority queue first */
-    int64_t due_ns;    /* on the monotonic clock: when a delay queue lets it go */
+    uint64_t priority; /* a priority queue hands out the smallest first */
+    int64_t due_ns;    /* when a delay queue may hand it out, on the monotonic clock */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pthread.c - the yardstick: what one writes with a mutex and condition variables in an afternoon
+/* pthread.c - a straightforward implementation with a mutex and condition variables, for comparison
  *
  * It waits and wakes correctly, and does nothing else: no interrupts, no order among waiters, no closing, no
- * iteration. One mutex and two conditions per queue; a condition is signalled at every change of a queue. */
+ * iteration. A queue has one mutex and two conditions; a condition is signalled at every change of the
+ * queue. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,25 +11,27 @@
 
 #include "queues.h"
 
+/* An element of a linked queue. */
 struct node {
     struct node *next;
     struct item *item;
 };
 
+/* A queue of any kind. The lock guards all fields that change. */
 struct queue {
     enum queue_kind kind;
     pthread_mutex_t lock;
-    pthread_cond_t not_empty;
-    pthread_cond_t not_full;
+    pthread_cond_t not_empty; /* takers wait for it */
+    pthread_cond_t not_full;  /* putters wait for it */
     int capacity;
-    int count;
+    int count;           /* elements in the queue */
     struct item **slots; /* array: a ring, priority and delay: a binary heap, synchronous: one slot */
     int room;            /* slots allocated */
     int first;           /* array: where the ring starts */
-    struct node *head;   /* linked */
-    struct node **tail;
-    int takers; /* synchronous: threads that wait to take */
-    long taken; /* synchronous: elements handed over since the start */
+    struct node *head;   /* linked: the first node; NULL: none */
+    struct node **tail;  /* linked: where the next node is linked */
+    int takers;          /* synchronous: threads that wait to take */
+    long taken;          /* elements taken since the start */
 };
 
 static void cond_init(pthread_cond_t *cond)
@@ -110,6 +113,8 @@ static struct item *heap_remove_first(struct queue *q)
     return first;
 }
 
+/* Inserts an element, for which there must be room. `node` is the memory for it in a linked queue. The caller
+ * holds the lock. */
 static void insert_locked(struct queue *q, struct item *item, struct node *node)
 {
     if (q->kind == LINKED) {
@@ -128,6 +133,8 @@ static void insert_locked(struct queue *q, struct item *item, struct node *node)
     pthread_cond_signal(&q->not_empty);
 }
 
+/* Removes the first element. *ret_unused is its node in a linked queue, which the caller frees after
+ * unlocking. The caller holds the lock. */
 static struct item *remove_locked(struct queue *q, struct node **ret_unused)
 {
     struct item *item = q->slots[0];
@@ -145,13 +152,14 @@ static struct item *remove_locked(struct queue *q, struct node **ret_unused)
     }
     q->count--;
     q->taken++;
-    if (q->kind == SYNCHRONOUS) /* both the one who waits for his element to be taken and the next one */
+    if (q->kind == SYNCHRONOUS) /* wake both the putter whose element was taken and the next one */
         pthread_cond_broadcast(&q->not_full);
     else if (q->kind == ARRAY || q->kind == LINKED)
         pthread_cond_signal(&q->not_full);
     return item;
 }
 
+/* Allocates a node for a linked queue; NULL for others. Done without the lock, to keep it short. */
 static struct node *new_node(const struct queue *q)
 {
     if (q->kind != LINKED)
@@ -169,12 +177,14 @@ static void put(void *queue, struct item *item)
     while (q->count == q->capacity)
         pthread_cond_wait(&q->not_full, &q->lock);
     insert_locked(q, item, node);
+    /* A synchronous queue holds one element, so the next one that is taken is this one. */
     for (long mine = q->taken; q->kind == SYNCHRONOUS && q->taken == mine;)
         pthread_cond_wait(&q->not_full, &q->lock);
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Whether the first element can be taken; if it is not due yet, says when. */
+/* Returns true if the first element can be taken. If it is not due yet, stores when it is; INT64_MAX: there
+ * is no element. */
 static bool is_ready(const struct queue *q, int64_t *ret_due_ns)
 {
     *ret_due_ns = INT64_MAX;
@@ -231,7 +241,7 @@ static struct item *poll(void *queue)
     return item;
 }
 
-/* A latch; also the parker, whose permit is a count of 0. */
+/* A latch; also a parker, where a count of 0 is the permit. */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t opened;
@@ -301,7 +311,7 @@ static void unpark(void *parker)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* POSIX's own request to a thread to stop, tested the same way. */
+/* Tests for cancellation, the request of POSIX that a thread stops. */
 static bool interrupted(void)
 {
     pthread_testcancel();

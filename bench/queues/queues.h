@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queues.h - what is measured of queues and latches, in the terms that all subjects have in common
+/* queues.h - the functions of a subject that has queues and latches
  *
- * A subject is a set of queues, a latch, a parker and a test for interrupts. There are two in C: hora, and the plain
- * version that a C programmer writes with a mutex and condition variables. Queues.java has the JDK's. Both subjects
- * in C are called through the same table, so the call costs the same. */
+ * A subject is a set of queues, a latch, a parker and a test for interrupts. There are two in C: hora, and a
+ * straightforward implementation with a mutex and condition variables. Queues.java measures the JDK. Both
+ * subjects in C are called through the same table, so the call costs the same. */
 #ifndef HORA_BENCH_QUEUES_H
 #define HORA_BENCH_QUEUES_H
 
@@ -15,12 +15,13 @@ enum queue_kind { ARRAY, LINKED, SYNCHRONOUS, PRIORITY, DELAY };
 struct subject {
     const char *name;
 
+    /* capacity: of ARRAY and LINKED; fair: of SYNCHRONOUS. */
     void *(*queue_new)(enum queue_kind kind, int capacity, bool fair);
     void (*queue_free)(void *queue);
     void (*put)(void *queue, struct item *item);
     struct item *(*take)(void *queue);
     bool (*offer)(void *queue, struct item *item);
-    struct item *(*poll)(void *queue); /* NULL: empty */
+    struct item *(*poll)(void *queue); /* NULL: empty, or no element is due */
 
     void *(*latch_new)(int count);
     void (*latch_free)(void *latch);
@@ -29,7 +30,7 @@ struct subject {
 
     void *(*parker_new)(void);
     void (*parker_free)(void *parker);
-    void (*park)(void *parker); /* by one thread only; may return for no reason */
+    void (*park)(void *parker); /* called by one thread only; may return without a reason */
     void (*unpark)(void *parker);
 
     bool (*interrupted)(void);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queues_main.c - one workload for one subject, measured each time the caller asks
  *
- *     bench-queues --list                  the names of all workloads
- *     bench-queues SUBJECT WORKLOAD        then, on standard input: "warm MILLISECONDS", "run MILLISECONDS"
+ *     bench-queues --list                  prints the names of all workloads
+ *     bench-queues SUBJECT WORKLOAD        reads commands from standard input: "warm MS", "run MS"
  *
- * Each "run" answers with lines "METRIC VALUE UNIT BETTER" and a line "."; "warm" only with the latter. The script
- * `run` keeps one such process per subject and asks them in turn, so that all subjects meet the same neighbours on
- * the machine. Queues.java speaks the same language and does the same work; the two must be changed together. */
+ * The answer to "run" is lines "METRIC VALUE UNIT BETTER" and a line ".", the answer to "warm" only the line
+ * ".". The script `run` keeps one such process per subject and runs them in turn, so that other load on the
+ * machine affects all subjects alike. Queues.java uses the same protocol and does the same work; the two must
+ * be changed together. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,35 +18,35 @@
 
 enum {
     MOST_THREADS = 8,
-    HELD_ITEMS = 1000,
-    LATE_ITEMS = 100,
-    LATCHES = 256,
-    CALLS_PER_LOOK = 256, /* at the clock */
-    ROUNDS_PER_LOOK = 16,
+    HELD_ITEMS = 1000,    /* elements in the queue during hold */
+    LATE_ITEMS = 100,     /* elements of lateness */
+    LATCHES = 256,        /* pairs of latches that await_and_count_down makes at a time */
+    CALLS_PER_LOOK = 256, /* calls between two readings of the clock */
+    ROUNDS_PER_LOOK = 16, /* rounds of two threads between two readings of the clock */
 };
 
 struct workload {
     const char *name;
     void (*run)(const struct workload *workload, const struct subject *subject, int64_t window_ns);
     enum queue_kind kind;
-    int threads; /* so many producers and so many consumers, or so many that are both */
+    int threads; /* number of producers and of consumers, or of threads that are both */
     int capacity;
     bool fair;
 };
 
-/* What the threads of one run share. */
+/* The data that the threads of one run share. */
 struct run {
     const struct subject *subject;
     void *queue;
-    int64_t end_ns;
+    int64_t end_ns; /* when threads of hold stop */
     pthread_barrier_t start;
-    atomic_bool stop;
-    atomic_long done;
+    atomic_bool stop; /* producers stop */
+    atomic_long done; /* elements, or pairs of operations, that all threads have completed */
 };
 
 static struct item any_item;
-static struct item last_item; /* the consumer that takes it ends */
-static atomic_bool was_interrupted;
+static struct item last_item;       /* an element after which a consumer ends */
+static atomic_bool was_interrupted; /* stores a result, so that the compiler cannot leave out the calls */
 
 static void report_rate(const char *metric, long count, int64_t spent_ns)
 {
@@ -89,7 +90,7 @@ static void *consume(void *arg)
     return NULL;
 }
 
-/* Producers put and consumers take as fast as they can. */
+/* Measures how many elements producers and consumers hand over as fast as they can. */
 static void hand_over(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     struct run run = {.subject = subject, .queue = subject->queue_new(w->kind, w->capacity, w->fair)};
@@ -111,7 +112,7 @@ static void hand_over(const struct workload *w, const struct subject *subject, i
     subject->queue_free(run.queue);
 }
 
-/* One thread, nobody else: offer and poll. */
+/* Measures offer and poll in a single thread. */
 static void offer_and_poll(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     void *queue = subject->queue_new(w->kind, w->capacity, w->fair);
@@ -130,7 +131,8 @@ static void offer_and_poll(const struct workload *w, const struct subject *subje
     subject->queue_free(queue);
 }
 
-/* A bit behind where the item stood; as a due time, in the first seconds of the clock: long past. */
+/* Moves an element back by a small random distance. As a due time it stays in the first seconds of the clock,
+ * which have passed long ago. */
 static void move_back(struct item *item, uint64_t *random)
 {
     item->priority += next_random(random) >> 44;
@@ -155,7 +157,8 @@ static void *take_and_put_back(void *arg)
     return NULL;
 }
 
-/* The queue always holds so many elements: each thread takes the first and puts it back at a random place. */
+/* Measures take and put on a queue that holds HELD_ITEMS elements: each thread takes the first element and
+ * puts it back at a random position. */
 static void hold(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     struct item items[HELD_ITEMS] = {0};
@@ -179,7 +182,7 @@ static void hold(const struct workload *w, const struct subject *subject, int64_
     subject->queue_free(run.queue);
 }
 
-/* Elements fall due at random moments of a tenth of a second: how late do they leave? */
+/* Measures how late elements are taken that are due at random times within a tenth of a second. */
 static void lateness(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     struct item items[LATE_ITEMS];
@@ -203,12 +206,14 @@ static void lateness(const struct workload *w, const struct subject *subject, in
     subject->queue_free(queue);
 }
 
+/* A turn that two threads give each other. */
 struct ball {
     const struct subject *subject;
-    void *parkers[2];
-    atomic_int side; /* who has it: 0 or 1; 2: the game is over */
+    void *parkers[2]; /* of the two threads */
+    atomic_int side;  /* the thread whose turn it is, 0 or 1; 2: the end */
 };
 
+/* The function of thread 1. */
 static void *return_ball(void *arg)
 {
     struct ball *ball = arg;
@@ -225,7 +230,7 @@ static void *return_ball(void *arg)
     }
 }
 
-/* Two threads wake each other in turn. */
+/* Measures a round in which two threads wake each other. */
 static void park_and_unpark(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     struct ball ball = {.subject = subject, .parkers = {subject->parker_new(), subject->parker_new()}};
@@ -252,6 +257,7 @@ static void park_and_unpark(const struct workload *w, const struct subject *subj
     subject->parker_free(ball.parkers[1]);
 }
 
+/* Measures the test for an interrupt. */
 static void test_interrupts(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     int64_t start_ns = now_ns();
@@ -268,7 +274,7 @@ static void test_interrupts(const struct workload *w, const struct subject *subj
     report_cost(w->name, tests, spent_ns);
 }
 
-/* The whole life of a latch in one thread. */
+/* Measures the whole life of a latch in one thread. */
 static void open_latches(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     int64_t start_ns = now_ns();
@@ -287,12 +293,14 @@ static void open_latches(const struct workload *w, const struct subject *subject
     report_cost(w->name, latches, spent_ns);
 }
 
+/* Latches by which two threads release each other. */
 struct relay {
     const struct subject *subject;
-    void *there[LATCHES];
-    void *back[LATCHES];
+    void *there[LATCHES]; /* release the other thread */
+    void *back[LATCHES];  /* release the measuring thread */
 };
 
+/* The function of the other thread. */
 static void *answer_latches(void *arg)
 {
     struct relay *relay = arg;
@@ -303,6 +311,7 @@ static void *answer_latches(void *arg)
     return NULL;
 }
 
+/* Uses each pair of latches once. Returns the time without making and freeing them. */
 static int64_t relay_once(const struct subject *subject)
 {
     struct relay relay = {.subject = subject};
@@ -326,7 +335,7 @@ static int64_t relay_once(const struct subject *subject)
     return spent_ns;
 }
 
-/* Two threads release each other in turn, each time with a fresh latch. */
+/* Measures a round in which two threads release each other, each time with a new latch. */
 static void await_and_count_down(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
     int64_t spent_ns = 0;
@@ -374,6 +383,7 @@ static const struct workload *find_workload(const char *name)
     return NULL;
 }
 
+/* Executes the commands on standard input. */
 static int serve(const struct workload *workload, const struct subject *subject)
 {
     char command[8];

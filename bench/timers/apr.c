@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apr.c - APR-util: apr_thread_pool_schedule, in microseconds of the calendar's clock
+/* apr.c - APR-util's apr_thread_pool_schedule, in microseconds of the wall clock
  *
- * Its list is sorted by time: a new task is compared with all before it, from the first one on. So timers_fill begins with the last.
- * Tasks are cancelled by their owner, which looks at all tasks. There are no repeating timers: a task schedules itself again. */
+ * APR keeps a list sorted by time and compares a new task with all tasks before it, from the first one on. So
+ * timers_fill begins with the last. Tasks are cancelled by their owner, a pointer, for which APR searches all
+ * tasks. There are no repeating timers: a task schedules itself again. */
 #include <apr_general.h>
 #include <apr_thread_pool.h>
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 
 #include "timers.h"
 
-/* What tasks are cancelled by. */
+/* The owners of tasks, by which they are cancelled. */
 static char churners[MOST_PRODUCERS];
 static char lagging[MOST_LAG];
 static char filler;
@@ -20,12 +21,14 @@ static char repeater;
 
 static apr_pool_t *memory;
 static apr_thread_pool_t *pool;
+/* The arguments of timers_repeat, for tasks that schedule themselves again. */
 static const int64_t *firsts_ns;
 static int64_t each_ns;
-static atomic_long *runs;
-static atomic_bool over;
+static atomic_long *runs; /* of each task so far */
+static atomic_bool over;  /* tasks must not schedule themselves again */
 
-/* A microsecond more than it seems: the time that it counts from has been rounded down. */
+/* Converts a delay to microseconds, rounded up, and adds one more because APR counts from a time that has
+ * been rounded down. */
 static apr_interval_time_t microseconds(int64_t ns)
 {
     return ns > 0 ? (ns + 999) / 1000 + 1 : 0;
@@ -130,7 +133,7 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
         schedule(run, i, &repeater, first_ns[i] - now_ns());
     wait_until(end_ns);
     atomic_store(&over, true);
-    MUST(apr_thread_pool_tasks_cancel(pool, &repeater) == APR_SUCCESS); /* and waits for those that run */
+    MUST(apr_thread_pool_tasks_cancel(pool, &repeater) == APR_SUCCESS); /* also waits for tasks that run */
     free(runs);
 }
 

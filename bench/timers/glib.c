@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glib.c - GLib: timeout sources of one GMainContext, in whole milliseconds
+/* glib.c - GLib's timeout sources of one GMainContext, in whole milliseconds
  *
- * Sources may be attached and destroyed by any thread, which wakes the loop; so after timers_fill it has a thread of its own even
- * if there is only one producer. A turn of the loop looks at all sources, so timers_fire lets it turn only after it has attached all. Repeating timers count from when the loop got to
- * them: they drift. */
+ * Any thread may attach and destroy sources, which wakes the loop. So after timers_fill the loop has a
+ * separate thread even if there is only one producer. An iteration of the loop checks all sources, so
+ * timers_fire runs the loop only after it has attached all of them. Repeating timers count from the time at
+ * which the loop ran them, so they drift. */
 #include <glib.h>
 
 #include "timers.h"
 
 static GMainContext *context;
 static GMainLoop *loop;
-static GThread *loop_thread; /* NULL: the caller's */
-static guint *pending;
-static GSource *lagging[MOST_LAG];
+static GThread *loop_thread;       /* NULL: the caller runs the loop */
+static guint *pending;             /* the ids by which the timers of timers_fill could be cancelled */
+static GSource *lagging[MOST_LAG]; /* timers that are cancelled later; NULL: none */
 
 static guint up_to_ms(int64_t ns)
 {
@@ -122,7 +123,8 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
         g_source_unref(attach(delay_ns[i], on_fired, GSIZE_TO_POINTER(i)));
         last_ns = MAX(last_ns, due_ns[i]);
     }
-    g_source_unref(attach(last_ns - now_ns() + 2000000, on_last, NULL)); /* all others were rounded by less */
+    /* End the loop after all timers: each was rounded up by less than 2 ms. */
+    g_source_unref(attach(last_ns - now_ns() + 2000000, on_last, NULL));
     g_main_loop_run(loop);
 }
 
@@ -130,7 +132,7 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
 {
     GSource **series = g_new(GSource *, (gsize)tasks + 1);
     for (int i = 0; i < tasks; i++) {
-        /* The interval is that of all runs, so the first one is set apart. */
+        /* The interval applies to all runs, so the time of the first one is set separately. */
         series[i] = attach(period_ns, on_ran, GINT_TO_POINTER(i));
         g_source_set_ready_time(series[i], (first_ns[i] + 999) / 1000);
     }

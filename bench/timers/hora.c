@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's scheduler; a timer has a future, by which it is cancelled, unless nobody asks for it */
+/* hora.c - hora's scheduler, with a future per timer that may be cancelled */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -9,9 +9,9 @@
 #include "timers.h"
 
 static hora_scheduler *scheduler;
-static hora_future **pending;
+static hora_future **pending; /* of timers_fill */
 static long pending_count;
-static hora_future *lagging[MOST_LAG];
+static hora_future *lagging[MOST_LAG]; /* timers that are cancelled later; NULL: none */
 
 static int expire(void *arg, void **ret_result)
 {
@@ -74,6 +74,7 @@ static void cancel(hora_future *future)
     hora_future_unref(future);
 }
 
+/* Schedules timers that are cancelled `lag` calls later. */
 static void churn_behind(const int64_t *delay_ns, long count, int lag)
 {
     static long calls;
@@ -135,5 +136,5 @@ void timers_close(void)
     for (int i = 0; i < MOST_LAG; i++)
         if (lagging[i] != NULL)
             hora_future_unref(lagging[i]);
-    MUST(hora_pool_free(scheduler) >= 0); /* timers that are pending are abandoned */
+    MUST(hora_pool_free(scheduler) >= 0); /* returns the number of timers that it has abandoned */
 }

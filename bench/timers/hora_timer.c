@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora_timer.c - hora's timers in memory of the caller, for W3 and W6: their memory is counted with that of the scheduler
+/* hora_timer.c - hora's timers in the caller's memory, for W3 and W6, where that memory counts, too
  *
- * A program has a timer in what the timer is about; here each producer has one, or with a lag as many as that. */
+ * A program embeds a timer in the object that the timer is for. Here each producer has one timer, or `lag` of
+ * them. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -10,11 +11,12 @@
 #include "timers.h"
 
 static hora_scheduler *scheduler;
-static hora_timer *pending;
-static hora_timer lagging[MOST_LAG];
+static hora_timer *pending;          /* of timers_fill */
+static hora_timer lagging[MOST_LAG]; /* timers that are cancelled later */
 
+/* The timer of each producer, apart, so that two threads do not write to the same cache line. */
 static struct own {
-    _Alignas(128) hora_timer timer; /* two threads write only what is their own */
+    _Alignas(128) hora_timer timer;
 } own[MOST_PRODUCERS];
 
 static int expire(void *arg)
@@ -67,6 +69,7 @@ void timers_part(void)
 {
 }
 
+/* Starts timers that are cancelled `lag` calls later. */
 static void churn_behind(const int64_t *delay_ns, long count, int lag)
 {
     static long calls;
@@ -95,7 +98,7 @@ void timers_settle(void)
 {
 }
 
-/* They are freed by nobody: when the last has fired is not known here. */
+/* The timers are never freed: this file does not know when the last one has fired. */
 void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
 {
     hora_timer *timers = new_timers(count);
@@ -106,7 +109,7 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
     }
 }
 
-/* A series needs a future: see hora.c. This is called to wait only. */
+/* Only waits: a series needs a future, see hora.c. Called without tasks only. */
 void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
 {
     (void)first_ns;
@@ -117,6 +120,6 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
 
 void timers_close(void)
 {
-    MUST(hora_pool_free(scheduler) >= 0); /* timers that are pending are abandoned */
+    MUST(hora_pool_free(scheduler) >= 0); /* returns the number of timers that it has abandoned */
     free(pending);
 }

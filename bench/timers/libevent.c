@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libevent.c - libevent: timer events of one base with locks, which any thread may add and delete
+/* libevent.c - libevent's timer events of one base with locks, which any thread may add and delete
  *
- * The base has a thread that runs its loop. It is told to use the exact clock, and to read it whenever it needs the time: what it uses
- * otherwise is some milliseconds behind, and timers would run early. A repeating timer is one that is added again by its function. */
+ * A separate thread runs the loop of the base. The base is configured to use the exact clock, and to read it
+ * whenever it needs the time: its default clock is some milliseconds behind, and timers would run early. The
+ * function of a repeating timer adds the timer again. */
 #include <event2/event.h>
 #include <event2/thread.h>
 #include <pthread.h>
@@ -11,25 +12,27 @@
 
 #include "timers.h"
 
+/* A repeating timer. */
 struct series {
     struct event *event;
     int number;
-    int64_t next_ns;
+    int64_t next_ns; /* when it runs next */
     int64_t period_ns;
 };
 
 static struct event_base *base;
 static pthread_t loop_thread;
-static struct event *churned[MOST_PRODUCERS];
-static struct event *lagging[MOST_LAG];
-static struct event **pending;
+static struct event *churned[MOST_PRODUCERS]; /* one per producer */
+static struct event *lagging[MOST_LAG];       /* timers that are deleted later */
+static struct event **pending;                /* of timers_fill */
 static long pending_count;
-static atomic_bool over;
+static atomic_bool over; /* series must not continue */
 
+/* Adds a timer. Rounds the delay up to microseconds, and adds one more because libevent counts from a time
+ * that has been rounded down. */
 static void add(struct event *event, int64_t delay_ns)
 {
-    int64_t us = delay_ns > 0 ? (delay_ns + 999) / 1000 + 1
-                              : 0; /* the time that it counts from has been rounded down */
+    int64_t us = delay_ns > 0 ? (delay_ns + 999) / 1000 + 1 : 0;
     struct timeval delay = {us / 1000000, us % 1000000};
     MUST(event_add(event, &delay) == 0);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timers.h - what is measured of timers, in the terms that all libraries have in common: W3 to W7
+/* timers.h - the functions that a library with timers must implement for W3 to W7
  *
- * Each library is a program of its own: timers_main.c, which drives, and one file that defines the functions timers_*, in
- * whatever language the library is for. Timers.java has the JDK's and Netty's.
+ * Each library is a separate program: timers_main.c, the driver, and one file that defines the functions
+ * timers_*, in the language of the library. Timers.java measures the JDK and Netty.
  *
- * All times are readings of the monotonic clock. A timer may never run early; a library that counts in larger units than
- * nanoseconds is given the next larger one.
+ * All times are readings of the monotonic clock. A timer must never run early. For a library that counts in
+ * larger units than nanoseconds, times are rounded up.
  *
- * Some libraries (hora, the JDK, APR, Asio, Go, tokio) have threads that run what is due; they get TIMERS_WORKERS of them, but for
- * Go, which knows itself. libevent is a loop that
- * other threads may use; it has a thread from the start. Others (libuv, GLib) are a loop that belongs to one thread. There the thread that calls these
- * functions is that of the loop, and lets it turn once after LOOP_CALLS calls. After timers_part the loop has a thread of its own, and others
- * reach it in the way that the library has for it. */
+ * Threads     Some libraries (hora, the JDK, APR, Asio, Go, tokio) have threads that run the timers that are
+ *             due. They get TIMERS_WORKERS threads, except Go, which decides for itself. libevent is a loop
+ *             that other threads may use; it has a separate thread from the start. Others (libuv, GLib) are a
+ *             loop that belongs to one thread. There the thread that calls these functions also runs the
+ *             loop, one iteration after each LOOP_CALLS calls. After timers_part the loop has a separate
+ *             thread, and others reach it in the way that the library provides. */
 #ifndef HORA_BENCH_TIMERS_H
 #define HORA_BENCH_TIMERS_H
 
@@ -22,49 +23,55 @@ extern "C" {
 #endif
 
 enum {
-    TIMERS_WORKERS = 2,
-    MOST_PRODUCERS = 2,
-    MOST_LAG = 1024,
-    LOOP_CALLS = 64,
+    TIMERS_WORKERS = 2, /* threads that run timers */
+    MOST_PRODUCERS = 2, /* threads that schedule timers */
+    MOST_LAG = 1024,    /* the largest lag of timers_churn */
+    LOOP_CALLS = 64,    /* calls between two iterations of a loop */
 };
 
-/* ---- what a library does ---- */
+/* ---- functions of the library ---- */
 
-/* Once, before everything else. Threads that wait for timers have been started when it returns. */
+/* Initialises the library. Called once, before everything else. When it returns, the threads that wait for
+ * timers have been started. */
 void timers_open(void);
 
-/* Let so many timers wait; those that fall due meanwhile call timer_expired. They can be cancelled: what one has to keep for
- * that is kept. At most once. */
+/* Schedules `count` timers that stay pending; those that become due call timer_expired. The library keeps all
+ * that is needed to cancel them. Called at most once. */
 void timers_fill(const int64_t *due_ns, long count);
 
-/* The same of timers that nobody will cancel; a library for which that makes no difference need not define it. */
+/* Like timers_fill, for timers that are never cancelled. A library for which that makes no difference need
+ * not define it. */
 void timers_leave(const int64_t *due_ns, long count);
 
-/* From now on other threads than this one schedule, or none. At most once. */
+/* Announces that from now on other threads schedule timers, or none. Called at most once. */
 void timers_part(void);
 
-/* Schedule a timer that would call timer_forbidden, and cancel it, for each of these delays. By one thread, or after
- * timers_part by MOST_PRODUCERS at once, each with its own number. With a lag, which only one thread has, always the same, a timer
- * is cancelled when so many others have been scheduled after it, and the last ones stay. */
+/* For each delay, schedules a timer that would call timer_forbidden, and cancels it. Called by one thread or,
+ * after timers_part, by MOST_PRODUCERS at once, each with its own number. With a lag, a timer is cancelled
+ * when `lag` others have been scheduled after it, and the last ones stay pending. Only one thread uses a lag,
+ * and always the same one. */
 void timers_churn(int producer, const int64_t *delay_ns, long count, int lag);
 
-/* Wait until nothing is left of what was cancelled, if that takes other threads. */
+/* Waits until other threads have carried out all cancellations, if the library needs other threads for
+ * that. */
 void timers_settle(void);
 
-/* Schedule so many timers, one after the other, which call timer_fired with their number. For each write down when it is due,
- * delay_ns[number] from when its turn comes. May return before they have fired. */
+/* Schedules `count` timers, one after the other, which call timer_fired with their number. Stores in due_ns
+ * when each is due: delay_ns[number] after the moment at which it is scheduled. May return before they have
+ * fired. */
 void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count);
 
-/* Let so many tasks call timer_ran with their number every period_ns, beginning at first_ns[number]. Returns at end_ns, when
- * they have been stopped, but for runs that have begun. */
+/* Runs tasks that call timer_ran with their number every period_ns, beginning at first_ns[number]. Stops them
+ * at end_ns and returns; runs that have begun may still go on. */
 void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns);
 
+/* Frees everything. Called once, at the end. */
 void timers_close(void);
 
-/* ---- what they call ---- */
+/* ---- functions of the driver, which timers call ---- */
 
 void timer_expired(void);
-void timer_forbidden(void);
+void timer_forbidden(void); /* ends the program: a cancelled timer ran */
 void timer_fired(long number);
 void timer_ran(int number);
 

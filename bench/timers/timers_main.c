@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timers_main.c - W3 to W7 for the timers of one library, measured each time the caller asks
  *
- * See serve_peer. A run's amount is milliseconds for W3, W5 and W7; how many timers W4 and W6 have is part of their names.
- * A process measures W6 only once: what it has freed, it still holds.
- * Each workload checks itself: that a timer runs exactly once, never early, and not at all after it was cancelled.
- * Timers.java speaks the same language and does the same work; the two must be changed together. */
+ * See serve_peer. The amount is milliseconds for W3, W5 and W7; the number of timers of W4 and W6 is part of
+ * their names. A process measures W6 only once, because it does not return freed memory to the system. Each
+ * workload checks itself: a timer runs exactly once, never early, and not at all after it was cancelled.
+ * Timers.java uses the same protocol and does the same work; the two must be changed together. */
 #include "timers.h"
 
 #include <dirent.h>
@@ -18,47 +18,50 @@
 #include <unistd.h>
 
 enum {
-    DELAYS = 4096,
-    MOST_AT_ONCE = 256,
-    WARM_UP_TIMERS = 2000,
-    FIRE_RATE = 500000,   /* timers per second that fall due */
-    LEAST_FIRED = 100000, /* of fewer timers there are several rounds */
-    TASKS = 1000,
+    DELAYS = 4096,         /* random delays that a producer uses in turn */
+    MOST_AT_ONCE = 256,    /* calls of W3 between two readings of the clock */
+    WARM_UP_TIMERS = 2000, /* of W4 */
+    FIRE_RATE = 500000,    /* timers of W4 that are due per second */
+    LEAST_FIRED = 100000,  /* W4 with fewer timers repeats until it has fired this many */
+    TASKS = 1000,          /* of W5 */
 };
 
 static const int64_t SECOND = 1000000000;
 static const int64_t MILLISECOND = 1000000;
-static const int64_t PERIOD_NS = 10000000;
-static const int64_t NOT_FIRED = INT64_MIN;
+static const int64_t PERIOD_NS = 10000000;  /* of the tasks of W5 */
+static const int64_t NOT_FIRED = INT64_MIN; /* a value of late_ns */
 
-/* How long timers wait that are not to run. Not shorter: what falls due in one subject would disturb the others. */
+/* The delays of timers that will not run. They are not shorter, because timers that become due in one subject
+ * would disturb the others. */
 static const int64_t FAR_NS = 60000000000;
 static const int64_t FARTHEST_NS = 3600000000000;
 
 static uint64_t random_state;
 
+/* Returns a random time from least to most - 1. */
 static int64_t random_between(int64_t least, int64_t most)
 {
     return least + (int64_t)(next_random(&random_state) % (uint64_t)(most - least));
 }
 
+/* Allocates an array of times. */
 static int64_t *new_times(long count)
 {
     int64_t *times = malloc((size_t)count * sizeof(*times));
     MUST(times != NULL);
-    memset(times, 0, (size_t)count * sizeof(*times)); /* so that it is there before memory is measured */
+    memset(times, 0, (size_t)count * sizeof(*times)); /* so that its pages exist before memory is measured */
     return times;
 }
 
-/* ---- W3.cancel and W3.window: schedule and cancel, while others wait ---- */
+/* ---- W3.cancel and W3.window: schedule and cancel timers while others are pending ---- */
 
 struct producer {
     pthread_t thread;
     int number;
     int lag;
-    int64_t window_ns;
+    int64_t window_ns; /* how long to run */
     int64_t delay_ns[DELAYS];
-    long pairs;
+    long pairs; /* result: timers scheduled and cancelled */
 };
 
 static struct producer producers[MOST_PRODUCERS];
@@ -73,7 +76,8 @@ void timer_forbidden(void)
     bench_fail(__FILE__, __LINE__, "a cancelled timer ran");
 }
 
-/* Looks at the clock after few calls where they are slow, and after many where they are fast. */
+/* Schedules and cancels timers for window_ns. Reads the clock after few calls if they are slow, and after
+ * many if they are fast. */
 static void churn(struct producer *producer)
 {
     long at_once = 1;
@@ -102,6 +106,7 @@ static void *produce(void *arg)
     return NULL;
 }
 
+/* Runs several producers at the same time. Returns when they started. */
 static int64_t churn_beside_each_other(int count)
 {
     MUST(pthread_barrier_init(&start, NULL, (unsigned)count + 1) == 0);
@@ -115,6 +120,7 @@ static int64_t churn_beside_each_other(int count)
     return start_ns;
 }
 
+/* Gives each producer random delays. */
 static void choose_delays(int64_t least, int64_t most)
 {
     for (int i = 0; i < MOST_PRODUCERS; i++) {
@@ -124,6 +130,7 @@ static void choose_delays(int64_t least, int64_t most)
     }
 }
 
+/* Schedules the timers that stay pending during the measurement. */
 static void fill(long count)
 {
     int64_t *due_ns = new_times(count);
@@ -134,7 +141,7 @@ static void fill(long count)
     free(due_ns);
 }
 
-/* That cancelling cancels is seen only when the time has come. */
+/* Tests that cancelled timers do not run: waits until their times have passed. */
 static void test_cancelling(void)
 {
     choose_delays(500 * MILLISECOND, 550 * MILLISECOND);
@@ -144,6 +151,7 @@ static void test_cancelling(void)
     timers_repeat(NULL, 0, PERIOD_NS, end_ns);
 }
 
+/* Measures W3. The warm-up schedules the pending timers. */
 static void cancel(const struct peer_workload *w, long amount, bool warms_up)
 {
     if (warms_up) {
@@ -172,13 +180,14 @@ static void cancel(const struct peer_workload *w, long amount, bool warms_up)
     report(w->name, (double)pairs * 1e9 / (double)spent_ns, "1/s", "higher");
 }
 
-/* ---- W4.fire: schedule many, at random times, and let them run ---- */
+/* ---- W4.fire: schedule many timers with random delays and let them run ---- */
 
-static int64_t *due_ns;
-static int64_t *late_ns; /* of the round */
-static atomic_long fired;
-static long expected;
-static int64_t end_cpu_ns;
+static int64_t *due_ns; /* when each timer of the round is due */
+static int64_t
+    *late_ns; /* how late each timer of the round was; NOT_FIRED: not yet; also the samples of W5 */
+static atomic_long fired;  /* timers of the round that have fired */
+static long expected;      /* timers of the round */
+static int64_t end_cpu_ns; /* processor time when the last one had fired */
 static sem_t all_fired;
 
 void timer_fired(long number)
@@ -192,11 +201,13 @@ void timer_fired(long number)
     sem_post(&all_fired);
 }
 
+/* Sums over all rounds. */
 struct fire_costs {
-    int64_t cpu_ns;
-    int64_t insert_ns;
+    int64_t cpu_ns;    /* processor time */
+    int64_t insert_ns; /* time until all timers were scheduled */
 };
 
+/* Runs one round. */
 static void fire_once(long count, struct fire_costs *costs)
 {
     int64_t *delay_ns = new_times(count);
@@ -212,8 +223,7 @@ static void fire_once(long count, struct fire_costs *costs)
     while (sem_wait(&all_fired) != 0) {
     }
     costs->cpu_ns += end_cpu_ns - start_cpu_ns;
-    costs->insert_ns +=
-        due_ns[count - 1] - delay_ns[count - 1] - start_ns; /* when it was the last one's turn */
+    costs->insert_ns += due_ns[count - 1] - delay_ns[count - 1] - start_ns; /* until the last was scheduled */
     free(delay_ns);
 }
 
@@ -238,21 +248,22 @@ static void fire(const struct peer_workload *w, long amount, bool warms_up)
     free(all_late_ns);
 }
 
-/* ---- W5: tasks that run again and again, each at a phase of its own or all at the same ---- */
+/* ---- W5: tasks that run periodically, each with its own phase or all in phase ---- */
 
 struct task {
-    atomic_long runs;
-    atomic_bool running;
-    char padding[48]; /* two threads do not write to the same line */
+    atomic_long runs;    /* runs so far */
+    atomic_bool running; /* to check that runs do not overlap */
+    char padding[48];    /* keeps tasks in different cache lines */
 };
 
 static struct task tasks[TASKS];
-static int64_t first_ns[TASKS];
-static atomic_long samples;
-static long most_samples;
-static int64_t last_ns; /* of the measured time */
+static int64_t first_ns[TASKS]; /* planned time of each first run */
+static atomic_long samples;     /* elements of late_ns in use */
+static long most_samples;       /* size of late_ns */
+static int64_t last_ns;         /* end of the measured time */
 
-/* The k-th run is held against the k-th planned time: whoever drifts or leaves out is late ever after. */
+/* Compares the k-th run of a task with the k-th planned time. So a library that drifts or skips runs is late
+ * from then on. */
 void timer_ran(int number)
 {
     struct task *task = &tasks[number];
@@ -269,12 +280,13 @@ void timer_ran(int number)
     atomic_store(&task->running, false);
 }
 
+/* Measures W5; the first runs are spread over phases_ns. */
 static void repeat(const struct peer_workload *w, long amount, bool warms_up, int64_t phases_ns)
 {
     int64_t window_ns = (warms_up ? 50 : amount) * MILLISECOND;
     most_samples = TASKS * (window_ns / PERIOD_NS + 1);
     late_ns = new_times(most_samples);
-    int64_t start_ns = now_ns() + 5 * MILLISECOND; /* all have been scheduled then */
+    int64_t start_ns = now_ns() + 5 * MILLISECOND; /* by then all tasks are scheduled */
     last_ns = start_ns + window_ns;
     for (int i = 0; i < TASKS; i++) {
         first_ns[i] = start_ns + random_between(0, phases_ns);
@@ -284,11 +296,11 @@ static void repeat(const struct peer_workload *w, long amount, bool warms_up, in
     int64_t start_cpu_ns = cpu_ns();
     timers_repeat(first_ns, TASKS, PERIOD_NS, last_ns);
     double share = (double)(cpu_ns() - start_cpu_ns) / (double)(now_ns() - start_ns);
-    wait_until(now_ns() + 20 * MILLISECOND); /* for runs that had begun */
+    wait_until(now_ns() + 20 * MILLISECOND); /* until runs that had begun have ended */
     long missed = 0;
     for (int i = 0; i < TASKS; i++) {
-        long planned = (last_ns - PERIOD_NS - first_ns[i]) / PERIOD_NS +
-                       1; /* those of the last period may be on their way */
+        /* Without the last period, whose runs may be late. */
+        long planned = (last_ns - PERIOD_NS - first_ns[i]) / PERIOD_NS + 1;
         long runs = atomic_load(&tasks[i].runs);
         missed += runs < planned ? planned - runs : 0;
     }
@@ -309,13 +321,16 @@ static void repeat_in_phase(const struct peer_workload *w, long amount, bool war
     repeat(w, amount, warms_up, 1);
 }
 
-/* ---- W6.memory and W6.plain: what a timer that waits occupies, with what it is cancelled by, or without ---- */
+/* ---- W6.memory and W6.plain: the memory of a pending timer, with and without what is needed to cancel it
+ * ---- */
 
+/* For libraries that do not define it. */
 __attribute__((weak)) void timers_leave(const int64_t *due, long count)
 {
     timers_fill(due, count);
 }
 
+/* Returns the memory of this process in bytes. */
 static double resident_bytes(void)
 {
     long pages;
@@ -325,6 +340,7 @@ static double resident_bytes(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+/* Measures how much the process grows per timer; wait_for_all schedules the timers. */
 static void measure_memory(const struct peer_workload *w, bool warms_up,
                            void (*wait_for_all)(const int64_t *due_ns, long count))
 {
@@ -354,6 +370,7 @@ static void remember_plain(const struct peer_workload *w, long amount, bool warm
 
 /* ---- W7.idle: how often threads wake up when there is nothing to do ---- */
 
+/* Returns how often a thread of this process has gone to sleep. */
 static long voluntary_switches(const char *task)
 {
     char path[300];
@@ -370,7 +387,7 @@ static long voluntary_switches(const char *task)
     return switches;
 }
 
-/* Of all threads but this one. */
+/* Returns how often all threads except the calling one have gone to sleep. */
 static long all_switches(void)
 {
     char self[32];

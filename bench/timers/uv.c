@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv.c - libuv: uv_timer on one loop, in whole milliseconds
+/* uv.c - libuv's uv_timer on one loop, in whole milliseconds
  *
- * timers_churn starts and stops one handle again and again, as a connection does with its timeout; handles of timers that fire
- * once are allocated, and closed and freed when they have. Other threads than that of the loop may only call uv_async_send, so
- * they leave commands in a list, and the loop carries them out. Repeating timers count from when the loop got to them: they drift. */
+ * timers_churn starts and stops the same handle repeatedly, as a connection does with its timeout. Handles of
+ * timers that fire once are allocated, and closed and freed after they have fired. Threads other than that of
+ * the loop may only call uv_async_send, so they add commands to a list, and the loop carries them out.
+ * Repeating timers count from the time at which the loop ran them, so they drift. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -11,43 +12,44 @@
 
 #include "timers.h"
 
-/* Start the timer, stop it (delay_ms < 0), or, without a timer, tell who waits for `settled`. */
+/* A command for the loop: start the timer, or stop it. */
 struct command {
-    uv_timer_t *timer;
-    int64_t delay_ms;
+    uv_timer_t *timer; /* NULL: post `settled` instead */
+    int64_t delay_ms;  /* < 0: stop the timer */
 };
 
 struct commands {
     struct command *list;
-    long count;
-    long room;
+    long count; /* of commands */
+    long room;  /* commands that the memory has room for */
 };
 
 static uv_loop_t loop;
-static uv_timer_t churned[MOST_PRODUCERS];
-static uv_timer_t lagging[MOST_LAG];
-static uv_timer_t *pending;
+static uv_timer_t churned[MOST_PRODUCERS]; /* one per producer */
+static uv_timer_t lagging[MOST_LAG];       /* timers that are stopped later */
+static uv_timer_t *pending;                /* of timers_fill */
 
-static bool parted;
+static bool parted; /* timers_part was called: the loop has a separate thread */
 static pthread_t loop_thread;
-static uv_async_t wake;
-static sem_t settled;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `posted` and `over` */
-static struct commands posted;
-static bool over;
+static uv_async_t wake;                                  /* wakes the loop for commands */
+static sem_t settled;                                    /* all commands before have been carried out */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `posted` and `over` */
+static struct commands posted;                           /* commands that the loop has not taken yet */
+static bool over;                                        /* the loop must end */
 
 static uint64_t up_to_ms(int64_t ns)
 {
     return ns > 0 ? ((uint64_t)ns + 999999) / 1000000 : 0;
 }
 
-/* From the loop's idea of the time, which it renews once in a turn. */
+/* Returns the time until due_ns, counted from the loop's time, which libuv updates once per iteration. */
 static uint64_t ms_until(int64_t due_ns)
 {
     uint64_t due_ms = up_to_ms(due_ns);
     return due_ms > uv_now(&loop) ? due_ms - uv_now(&loop) : 0;
 }
 
+/* Runs one iteration of the loop after every LOOP_CALLS calls. */
 static void turn_now_and_then(long calls)
 {
     if (calls % LOOP_CALLS == 0)
@@ -106,6 +108,7 @@ void timers_fill(const int64_t *due_ns, long count)
     }
 }
 
+/* Executes a command, in the thread of the loop. */
 static void carry_out(const struct command *command)
 {
     if (command->timer == NULL)
@@ -116,6 +119,8 @@ static void carry_out(const struct command *command)
         MUST(uv_timer_start(command->timer, on_forbidden, (uint64_t)command->delay_ms, 0) == 0);
 }
 
+/* Takes all commands from the list and executes them. Two lists are used alternately, so that none has to be
+ * allocated. */
 static void on_wake(uv_async_t *async)
 {
     static struct commands taken;
@@ -131,6 +136,7 @@ static void on_wake(uv_async_t *async)
         carry_out(&taken.list[i]);
 }
 
+/* Adds a command to the list, and wakes the loop if the list was empty. */
 static void post(uv_timer_t *timer, int64_t delay_ms)
 {
     pthread_mutex_lock(&lock);
@@ -204,12 +210,12 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
         MUST(uv_timer_start(timer, on_fired, ms_until(due_ns[i]), 0) == 0);
         turn_now_and_then(i);
     }
-    uv_run(&loop, UV_RUN_DEFAULT); /* until there is nothing left */
+    uv_run(&loop, UV_RUN_DEFAULT); /* returns when all timers have fired */
 }
 
 void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
 {
-    uv_timer_t *series = calloc((size_t)tasks + 1, sizeof(*series)); /* and the end */
+    uv_timer_t *series = calloc((size_t)tasks + 1, sizeof(*series)); /* the last one ends the loop */
     MUST(series != NULL);
     uv_update_time(&loop);
     for (int i = 0; i <= tasks; i++) {

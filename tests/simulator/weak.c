@@ -21,7 +21,7 @@
  *                   sequence). Other stores of the same thread do not, although C17 lets them: C++20 does
  *                   not, and the library must not depend on it. The single order of all sequentially
  *                   consistent operations is that of their execution, too: such a load returns nothing older
- *                   than the last such store. Fences are those of C17 29.3.
+ *                   than the last such store. Fences are those of C17 7.17.4.
  * Time              If all threads wait and the clock advances, all stores become visible: each thread has
  *                   called the kernel, and no store is delayed for as long as that.
  * Races             The initialisation of a word and the freeing of its memory are not atomic. So the
