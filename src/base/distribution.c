@@ -10,6 +10,8 @@
 
 #include "base/ns.h"
 
+/* The inverse of hora__bucket_of. A bucket below 8 is its only value. For g > 0, buckets 8g to 8g + 7 start
+ * at the values 8 to 15, shifted left by g - 1. */
 uint64_t hora__bucket_low(unsigned bucket)
 {
     assert(bucket < HORA__BUCKETS);
@@ -52,6 +54,8 @@ static int64_t value_in_bucket(const struct hora__distribution *distribution, un
     return (int64_t)(low + (offset < width ? offset : width - 1));
 }
 
+/* Finds the bucket that holds the value of this rank by adding up the counts, then estimates the value within
+ * it. */
 int64_t hora__distribution_quantile(const struct hora__distribution *distribution, double q)
 {
     if (distribution->count == 0)
@@ -67,6 +71,8 @@ int64_t hora__distribution_quantile(const struct hora__distribution *distributio
     return value_in_bucket(distribution, bucket, left);
 }
 
+/* Adds up the buckets below that of the bound, and a part of its own bucket in proportion to the bound's
+ * position. */
 int64_t hora__distribution_up_to(const struct hora__distribution *distribution, int64_t bound)
 {
     if (bound < 0)

@@ -11,6 +11,8 @@
 #include <hora/error.h>
 #include <hora/version.h>
 
+/* HORA_ERROR_TABLE in hora/error.h generates the cases below, so that constants, names and texts always
+ * agree. */
 const char *hora_strerror(int error)
 {
     switch (error) {

@@ -21,6 +21,7 @@ static bool before(const struct hora__heap *heap, const struct hora__heap_entry 
     return order < 0 || (order == 0 && a->sequence < b->sequence); /* I3 */
 }
 
+/* The entries keep their positions, so I1 needs no repair. */
 struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__heap_entry *memory,
                                          int capacity)
 {
@@ -70,6 +71,7 @@ static void sift_down(struct hora__heap *heap, int i, struct hora__heap_entry en
     heap->entries[i] = entry;
 }
 
+/* Appends a hole and moves it up to the position of the new entry. */
 void hora__heap_push(struct hora__heap *heap, void *item, int64_t due)
 {
     assert(heap->size < heap->capacity); /* I2 */
@@ -98,6 +100,7 @@ void *hora__heap_pop(struct hora__heap *heap)
     return hora__heap_remove_at(heap, 0);
 }
 
+/* The heap is not sorted, and `compare` need not distinguish items, so all entries are searched. */
 int hora__heap_find(const struct hora__heap *heap, const void *item)
 {
     assert(heap->size >= 0 && heap->size <= heap->capacity); /* I2 */

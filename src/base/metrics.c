@@ -54,6 +54,7 @@ static void begin_line(struct hora__metrics *metrics, const char *what)
     hora__writer_char(out, ' ');
 }
 
+/* Writes the comment lines HELP, TYPE and UNIT. The older format has no UNIT. */
 void hora__metrics_family(struct hora__metrics *metrics, const struct hora__metric_family *family)
 {
     static const char *const kinds[] = {
@@ -137,6 +138,8 @@ void hora__metrics_seconds(struct hora__metrics *metrics, const struct hora__met
     hora__writer_char(&metrics->out, '\n');
 }
 
+/* Writes one sample per bound, rising, then the bound +Inf, the sum and the count. Values and bounds are
+ * converted with different rates: see rate.h. */
 void hora__metrics_histogram(struct hora__metrics *metrics, const struct hora__metric_label *labels,
                              int count, const struct hora__distribution *distribution,
                              const struct hora__scale *scale)

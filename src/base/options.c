@@ -20,6 +20,8 @@ static bool size_is_sound(uint32_t size, size_t first_size)
     return size >= first_size && size <= LARGEST && size % 4 == 0;
 }
 
+/* Accesses *given as bytes, and only up to its struct_size: it may be shorter or longer than the type is
+ * now. */
 int hora__options_copy(void *own, size_t size, size_t first_size, const void *given)
 {
     assert(own != NULL && first_size <= size && size <= LARGEST);

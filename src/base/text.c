@@ -41,6 +41,7 @@ static void add_seconds(struct hora__text *out, hora_ns duration)
     hora__text_add(out, " s");
 }
 
+/* Each range has its own unit, and at most two units are shown. */
 void hora__text_add_duration(struct hora__text *out, hora_ns duration)
 {
     if (duration <= 0)

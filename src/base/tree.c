@@ -97,6 +97,7 @@ static void rebalance(struct hora__tree *tree, struct hora__tree_node *node)
     }
 }
 
+/* Inserts the node as a leaf, then restores the balance from its parent up to the root. */
 void hora__tree_insert(struct hora__tree *tree, struct hora__tree_node *node)
 {
     assert(node->size == 0);
@@ -122,6 +123,7 @@ void hora__tree_insert(struct hora__tree *tree, struct hora__tree_node *node)
     rebalance(tree, parent);
 }
 
+/* The shape of the tree does not change, so no rebalancing is necessary. */
 void hora__tree_replace(struct hora__tree *tree, struct hora__tree_node *old, struct hora__tree_node *node)
 {
     assert(node->size == 0 && old->size > 0);
@@ -165,6 +167,7 @@ void hora__tree_remove(struct hora__tree *tree, struct hora__tree_node *node)
     next->minor = minor;
 }
 
+/* Goes down from the root. `found` is the last node passed that is not before the position. */
 struct hora__tree_node *hora__tree_search(const struct hora__tree *tree, int64_t major, uint64_t minor)
 {
     struct hora__tree_node *found = NULL;
@@ -179,6 +182,8 @@ struct hora__tree_node *hora__tree_search(const struct hora__tree *tree, int64_t
     return found;
 }
 
+/* The next node is the leftmost of the right subtree or, without one, the first ancestor of which the node is
+ * in the left subtree. Costs O(1) on average over a walk through the tree. */
 struct hora__tree_node *hora__tree_next(const struct hora__tree_node *node)
 {
     assert(node->size > 0);
@@ -194,6 +199,8 @@ struct hora__tree_node *hora__tree_next(const struct hora__tree_node *node)
     return node->parent;
 }
 
+/* Goes down from the root. Each time the path goes right, the left subtree and the node itself are before the
+ * position; together these are the weight of the left subtree. */
 int hora__tree_rank(const struct hora__tree *tree, int64_t major, uint64_t minor)
 {
     int rank = 0;

@@ -40,6 +40,7 @@ int hora__writer_end(struct hora__writer *out)
     return out->error;
 }
 
+/* All other functions write through this one, so it alone has to keep W1. */
 void hora__writer_char(struct hora__writer *out, char character)
 {
     assert(out->used < sizeof out->buffer); /* W1 */
@@ -104,6 +105,7 @@ void hora__writer_seconds(struct hora__writer *out, int64_t ns)
                               (uint32_t)(length % (uint64_t)HORA__SECOND));
 }
 
+/* Computes the digits with integers: printf would round them and depend on the locale. */
 void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
 {
     assert(ns >= 0);
@@ -158,6 +160,8 @@ static char json_letter(char character)
     return letter;
 }
 
+/* Escapes quotes, backslashes and control characters, and replaces invalid bytes. Other characters are
+ * copied. */
 void hora__writer_json(struct hora__writer *out, const char *string)
 {
     static const char hex[] = "0123456789abcdef";

@@ -128,6 +128,8 @@ static void park_in_poll(hora__parker *parker, enum hora__timeline timeline, int
         hora__watch_fd_renew(watch_fd);
 }
 
+/* The futex supports the monotonic and the wall clock. Boot time needs a timer descriptor, unless there is no
+ * deadline. */
 void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
     if (take_permit(parker))
@@ -153,6 +155,8 @@ void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int
         park_in_poll(parker, timeline, deadline_ns, parker->watch_fd);
 }
 
+/* The exchange decides which side acts: if the owner was asleep, this thread wakes it; if not, the owner
+ * finds the permit. */
 void hora__unpark(hora__parker *parker)
 {
     if (HORA__FAULT(PARKER_LOSES_EARLY_PERMIT) && hora__atomic_load(&parker->state) == EMPTY)

@@ -241,6 +241,7 @@ static void find_first(struct hora__far_batches *far)
     far->first = far->open != NULL && far->open->first.due < first ? far->open->first.due : first; /* I3 */
 }
 
+/* Allocates half as much again as needed, so that the cost of moving is spread over the batches added. */
 int hora__far_reserve(struct hora__far_batches *far, int batches)
 {
     assert(batches >= 0);
@@ -414,6 +415,7 @@ static struct hora__timer_slot *sorted(struct hora__timer_slot *place)
 
 /* ---- adding ---- */
 
+/* The batch stays unsorted; its head is `first`. */
 void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *batch)
 {
     assert(batch->count > 0 && batch->count <= HORA__FAR_BATCH); /* I2 */
@@ -433,6 +435,8 @@ static void close_open(struct hora__far_batches *far)
     hora__far_add_batch(far, batch);
 }
 
+/* Reserves room for the head of the open batch before it allocates the batch, so that closing the batch
+ * cannot fail (I5). */
 bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot, uint64_t sequence)
 {
     if (far->open == NULL) {
@@ -516,6 +520,7 @@ struct hora__far_batch *hora__far_pop(struct hora__far_batches *far, struct hora
     return empty;
 }
 
+/* The open batch is not sorted: the caller inserts its few slots into a heap, which orders them. */
 int hora__far_empty_open(struct hora__far_batches *far, struct hora__timer_slot *slots)
 {
     if (!open_is_first(far))
@@ -655,6 +660,7 @@ static int index_in(struct stretch stretch, const char *mark)
     return at < stretch.count ? at : -1;
 }
 
+/* Closes the open batch if the slot is in it, so that one loop handles all batches. */
 struct hora__far_batch *hora__far_remove(struct hora__far_batches *far, const char *mark)
 {
     if (far->open != NULL && index_in(open_stretch(far), mark) >= 0)

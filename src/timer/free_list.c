@@ -122,6 +122,7 @@ static void *cut(const struct hora__free_list *list, struct hora__chunk *chunk)
     return (char *)(chunk + 1) + (size_t)chunk->cut++ * size_of(list, chunk->size_index);
 }
 
+/* Takes a returned block of the first chunk with room, or cuts a new one from it. */
 void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t *ret_offset)
 {
     assert(size_index >= 0 && size_index < HORA__FREE_LIST_SIZES && ret_offset != NULL);
@@ -144,6 +145,8 @@ void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t
     return block;
 }
 
+/* Finds the chunk by the offset. Keeps an empty chunk as the spare one if there is none, and frees it
+ * otherwise. */
 void hora__free_list_put(struct hora__free_list *list, void *block, uint16_t offset)
 {
     struct hora__chunk *chunk = (struct hora__chunk *)(void *)((char *)block - (size_t)offset * WORD);

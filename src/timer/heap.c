@@ -147,6 +147,7 @@ static inline int first_child(const struct hora__timer_heap *heap, int i)
     return first + best;
 }
 
+/* The second node is a child of the first: I1. */
 int64_t hora__timer_heap_second_due(const struct hora__timer_heap *heap)
 {
     return heap->size > 1 ? heap->slots[first_child(heap, 0)].due : INT64_MAX;
@@ -194,6 +195,7 @@ void hora__timer_heap_push_untracked(struct hora__timer_heap *heap, struct hora_
     sift_up(heap, heap->size++, hora__slot_untracked(node, due));
 }
 
+/* Walks over the array until all untracked nodes have been found. */
 void hora__timer_heap_track_all(struct hora__timer_heap *heap)
 {
     for (int i = 0; i < heap->size && heap->untracked > 0; i++) {
@@ -220,6 +222,8 @@ int64_t hora__timer_heap_due(const struct hora__timer_heap *heap, const struct h
     return heap->slots[index_of(heap, node)].due;
 }
 
+/* Fills the hole with the last slot. Moves it down first, because a slot from the end of the array usually
+ * belongs there. */
 void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_node *node)
 {
     assert(heap->size > 0);
@@ -241,6 +245,8 @@ struct hora__timer_slot hora__timer_heap_remove_last(struct hora__timer_heap *he
     return last;
 }
 
+/* Compacts the array, then builds the heap anew in O(n). That is cheaper than removing many nodes one by
+ * one. */
 void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node))
 {
     assert(leaves != NULL);
@@ -255,6 +261,7 @@ void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(str
         (void)sift_down(heap, i, heap->slots[i]);
 }
 
+/* Due time and sequence number stay the same, so the order does not change. */
 void hora__timer_heap_replace(struct hora__timer_heap *heap, struct hora__timer_node *node,
                               struct hora__timer_node *other)
 {

@@ -81,6 +81,8 @@ static bool tells_apart(const hora_clock *clock)
     return true;
 }
 
+/* The floor of INT64_MAX makes the lanes refuse all nodes. The horizon of INT64_MIN means that no thread
+ * sleeps yet, so nothing has to be reported. */
 struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t least)
 {
     assert(most >= 1 && most <= HORA__LANES_MOST);
@@ -123,6 +125,7 @@ int hora__lanes_mine(const struct hora__lanes *lanes)
     return hora__processor() & (lanes->count - 1);
 }
 
+/* Reads the clock before it takes the lock, like every thread that inserts. */
 uint64_t hora__lanes_number(struct hora__lanes *lanes)
 {
     struct hora__lane *lane = &lanes->lanes[hora__lanes_mine(lanes)];
@@ -170,6 +173,8 @@ void hora__lanes_ref(struct hora__lanes *lanes, int lane)
     (void)before;
 }
 
+/* The addition is sequentially consistent, hence also an acquire and a release: the thread that gets true
+ * sees everything that others did before they dropped their references. */
 bool hora__lanes_unref(struct hora__lanes *lanes, int lane)
 {
     assert(lane >= 0 && lane < lanes->count);

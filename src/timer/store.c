@@ -22,6 +22,8 @@ enum { TIDY_EVERY = 8 }; /* far nodes fetched between two calls of hora__far_tid
 /* A test that uses the store alone has no lock. */
 #define ASSERT_LOCKED(store) assert((store)->lock == NULL || hora__mutex_held((store)->lock))
 
+/* All slots for the lanes are lacking at first, so the lanes refuse every node until the owner calls
+ * hora__timer_store_promise (I3). */
 int hora__timer_store_init(struct hora__timer_store *store, const struct hora__timer_store_options *options)
 {
     assert(options->heap != NULL && options->lanes > 0);
@@ -51,6 +53,7 @@ void hora__timer_store_set_floor(struct hora__timer_store *store)
     hora__atomic64_store(&store->lanes->floor, open ? store->seen_now : INT64_MAX);
 }
 
+/* Reserves the room that the heap has, and lets the heap grow until there is enough or no memory is left. */
 void hora__timer_store_promise(struct hora__timer_store *store)
 {
     ASSERT_LOCKED(store);
@@ -64,6 +67,9 @@ void hora__timer_store_promise(struct hora__timer_store *store)
     hora__timer_store_set_floor(store);
 }
 
+/* Only a later horizon requires that the lanes are absorbed: threads that inserted under the earlier one did
+ * not report nodes that are due between the two. The store is sequentially consistent, so each thread that
+ * inserts afterwards sees it. */
 bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns until)
 {
     ASSERT_LOCKED(store);
@@ -123,6 +129,7 @@ static bool absorb_lane(struct hora__timer_store *store, struct hora__lane *lane
     return ahead;
 }
 
+/* Absorbs one lane at a time, so that each lane's lock is held only for its own nodes. */
 bool hora__timer_store_absorb(struct hora__timer_store *store,
                               const struct hora__timer_store_absorber *absorber)
 {
@@ -173,6 +180,8 @@ static void fetch(struct hora__timer_store *store)
     }
 }
 
+/* A far node that is due together with the first node of the heap may have the smaller sequence number, hence
+ * `<=`. */
 void hora__timer_store_follow(struct hora__timer_store *store)
 {
     assert(store->heap != NULL);

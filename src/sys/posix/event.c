@@ -55,6 +55,7 @@ static int open_event(struct hora__event *event)
 
 #endif
 
+/* On error, closes a descriptor that was opened and leaves the event as HORA__EVENT_NONE. */
 int hora__event_init(struct hora__event *event)
 {
     *event = HORA__EVENT_NONE;
@@ -73,6 +74,7 @@ void hora__event_destroy(struct hora__event *event)
     *event = HORA__EVENT_NONE;
 }
 
+/* Uses only write, which may be called in a signal handler. */
 void hora__event_signal(const struct hora__event *event)
 {
     assert(event->write_fd >= 0);
@@ -86,6 +88,7 @@ void hora__event_signal(const struct hora__event *event)
     errno = before;
 }
 
+/* The descriptor is non-blocking, so the last read fails with EAGAIN and ends the loop. */
 void hora__event_consume(const struct hora__event *event)
 {
     assert(event->fd >= 0);
@@ -108,6 +111,7 @@ void hora__event_set(struct hora__event *event, bool readable)
         hora__event_consume(event);
 }
 
+/* Errors of poll, such as EINTR, count as a return without a reason. */
 bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_fd)
 {
     assert(event->fd >= 0);

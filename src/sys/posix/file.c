@@ -115,6 +115,7 @@ static bool await_room(int fd)
     return found > 0;
 }
 
+/* A write may take only a part of the bytes, so it is repeated until all are written. */
 int hora__file_write(int fd, const char *data, size_t size)
 {
     while (size > 0) {

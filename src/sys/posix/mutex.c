@@ -147,6 +147,8 @@ bool hora__mutex_is_free(hora__mutex *mutex)
     return is_free(&mutex->native);
 }
 
+/* ---- locks with checks; mutex.h has the inline variant without ---- */
+
 #ifdef HORA__MUTEX_IS_INLINE
 
 HORA__THREAD_LOCAL int hora__objects_held;
@@ -162,6 +164,8 @@ bool hora__mutex_held(const hora__mutex *mutex)
     return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
 }
 
+/* Checks the rank whenever a lock is taken, so a wrong order is found even if it does not lead to a
+ * deadlock. */
 void hora__mutex_lock(hora__mutex *mutex)
 {
     assert(!hora__mutex_held(mutex));
@@ -172,6 +176,8 @@ void hora__mutex_lock(hora__mutex *mutex)
         objects_held++; /* I3 */
 }
 
+/* Updates all fields while the thread still holds the lock: afterwards another thread may lock it, or free
+ * its memory. */
 void hora__mutex_unlock(hora__mutex *mutex)
 {
     assert(hora__mutex_held(mutex));                              /* I1 */

@@ -107,6 +107,8 @@ void hora__roster_remove(struct hora__list *link)
     unlock_roster();
 }
 
+/* Searches the whole list; a process has few schedulers. Compares addresses only: `link` may point to freed
+ * memory. */
 bool hora__roster_has(const struct hora__list *link)
 {
     lock_roster();

@@ -98,6 +98,7 @@ static void find_several(void)
     several = by_affinity() > 1;
 }
 
+/* pthread_once makes the write of `several` visible to all callers. */
 bool hora__pause_helps(void)
 {
     (void)pthread_once(&several_once, find_several);
