@@ -414,6 +414,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Runs all tests that the command line asks for and prints the totals. */
 static void run_tests(void)
 {
     double start = seconds();

@@ -94,7 +94,7 @@ static long ran;            /* tasks that have run */
 static long expected;       /* tasks that will run */
 static hora_latch *all_ran; /* opened by the last task */
 
-/* Prepares for so many tasks. */
+/* Sets the number of tasks to wait for. */
 static void expect(long times)
 {
     ran = 0;

@@ -45,7 +45,7 @@ struct setting {
     hora_class_options classes[MOST_KINDS]; /* per kind; without a name: no class */
 };
 
-/* Make a load for so many seconds. `share` is how much of the pool's time the tasks need: 1 is all of it. */
+/* Make a load for `seconds`. `share` is how much of the pool's time the tasks need: 1 is all of it. */
 void load_with_priorities(struct load *load, double share, int seconds);
 void load_with_keys(struct load *load, double share, int seconds);
 /* Makes a load of many fast tasks and bursts of slow ones. */

@@ -7,7 +7,7 @@
  * Prints tables; the files are for plots. SECONDS is at least 20, because strict priorities need some time to
  * show.
  *
- * How it works    A pool of four threads gets a load for so many seconds of virtual time, and then completes
+ * How it works    A pool of four threads gets a load for SECONDS of virtual time, and then completes
  *                 the tasks that are left. The same load is given to a plain pool and to pools with
  *                 admission.
  * What must hold  1. Each task starts in the nanosecond that hora/admission.h determines: see rule.c.

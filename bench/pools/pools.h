@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 struct pool_peer {
-    /* Makes a pool of so many threads. Called once, before everything else. */
+    /* Makes a pool of `workers` threads. Called once, before everything else. */
     void (*open)(int workers);
 
-    /* Submits so many tasks, each of which calls pool_ran. May return before they have run. Called by one
+    /* Submits `tasks` tasks, each of which calls pool_ran. May return before they have run. Called by one
      * thread or by several at once. NULL: the subject cannot do this. */
     void (*execute)(long tasks);
 

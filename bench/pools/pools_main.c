@@ -29,7 +29,7 @@ struct producer {
 };
 
 /* `ran` is the number of tasks that have run, `expected` how many there will be, `end_ns` when the last one
- * ran. The count is written all the time, so it has a cache line of its own. Otherwise it would depend on the
+ * ran. The count is written all the time, so it has its own cache line. Otherwise it would depend on the
  * layout of each program whether producers read something beside it. */
 enum { CACHE_LINE = 64 };
 static _Alignas(CACHE_LINE) struct {
@@ -48,7 +48,7 @@ void pool_ran(void)
     sem_post(&all_ran);
 }
 
-/* Prepares for so many tasks. */
+/* Sets the number of tasks to wait for. */
 static void expect(long tasks)
 {
     atomic_store(&ran.count, 0);

@@ -197,6 +197,8 @@ static inline void hora__atomic_pointer_init(hora__atomic_pointer *a, void *valu
     HORA__WEAK_INIT(a, (intptr_t)value);
 }
 
+/* The simulator keeps values of all types as int64_t, so the pointer that it chooses is converted from an
+ * integer. */
 static inline void *hora__atomic_pointer_load(const hora__atomic_pointer *a)
 {
     HORA__ATOMIC_POINT();

@@ -51,7 +51,7 @@ struct hora__spin {
 /* Number of reads of the word between two readings of the clock. */
 
 #ifdef HORA_SIM
-enum { HORA__SPIN_LOOKS_PER_READING = 2 }; /* after these the time is over */
+enum { HORA__SPIN_LOOKS_PER_READING = 2 }; /* spinning ends after these */
 #else
 enum { HORA__SPIN_LOOKS_PER_READING = 32 };
 #endif

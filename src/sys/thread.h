@@ -11,7 +11,7 @@ typedef struct hora__os_thread {
     uintptr_t handle; /* a pthread_t; in the simulator, the slot and the serial number of the thread */
 } hora__os_thread;
 
-/* What to start. */
+/* The arguments of hora__os_thread_start. */
 struct hora__thread_spec {
     void (*run)(void *arg); /* the thread calls run(arg) and ends when it returns */
     void *arg;

@@ -155,7 +155,7 @@ int64_t hora__timer_heap_second_due(const struct hora__timer_heap *heap)
 
 /* Stores `slot` in the hole at i or at a descendant of i, where I1 holds. Returns its final position. The
  * loop prefetches one level ahead: all grandchildren of i, since it is not known yet which are needed. A
- * prefetch beyond the end is harmless. (In a function of its own, the compiler would remove the prefetches as
+ * prefetch beyond the end is harmless. (In a separate function, the compiler would remove the prefetches as
  * dead code.) */
 static int sift_down(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {

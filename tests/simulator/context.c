@@ -36,15 +36,15 @@ void __asan_unpoison_memory_region(const volatile void *address, size_t size);
 static struct sim_context *came_from; /* the context of the last switch */
 static bool only_to_leave;            /* the switch goes to an abandoned context, which must leave at once */
 
-/* Tells AddressSanitizer that a switch follows. for_good: `from` is left, and its fake stack is freed. */
+/* Informs AddressSanitizer that a switch follows. for_good: `from` is left, and its fake stack is freed. */
 static void announce_switch(struct sim_context *from, struct sim_context *to, bool for_good)
 {
     came_from = from;
     __sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->stack, to->stack_size);
 }
 
-/* Tells AddressSanitizer that the switch is complete. It returns the bounds of the stack that was left; this
- * is the only way to find out where the stack of the process is. */
+/* Informs AddressSanitizer that the switch is complete. It returns the bounds of the stack that was left;
+ * this is the only way to find out where the stack of the process is. */
 static void announce_arrival(struct sim_context *here)
 {
     __sanitizer_finish_switch_fiber(here->fake_stack, &came_from->stack, &came_from->stack_size);

@@ -125,6 +125,7 @@ bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_f
 
 #ifdef __linux__
 
+/* Returns the clock of timerfd_create for a timeline. */
 static int clock_of(enum hora__timeline timeline)
 {
     switch (timeline) {

@@ -58,7 +58,7 @@ static int64_t read_bytes(int fd, char *data, size_t size)
             continue;
         if (more < 0)
             return error_of(errno);
-        if (more == 0) /* the file was truncated meanwhile */
+        if (more == 0) /* the file has been truncated since fstat */
             break;
         got += (size_t)more;
     }
