@@ -125,8 +125,9 @@ static int first_of(const struct hora__timer_heap *heap, int first, int end)
 }
 
 /* Returns the child of i that is removed first; i must have a child. The processor cannot predict which of
- * two children is due first, so the comparisons have no branches. Nodes that are due together are rare and
- * handled apart. */
+ * two children is due first, so the comparisons have no branches. If two children that are due first are due
+ * together, their sequence numbers decide, which takes following the pointers. A tie of other children does
+ * not matter. */
 static inline int first_child(const struct hora__timer_heap *heap, int i)
 {
     assert((int64_t)CHILDREN * i + 1 < heap->size);
@@ -142,7 +143,8 @@ static inline int first_child(const struct hora__timer_heap *heap, int i)
     int right = 2 + (due_3 < due_2);
     int64_t right_due = due_3 < due_2 ? due_3 : due_2;
     int best = right_due < left_due ? right : left;
-    if (__builtin_expect((due_0 == due_1) | (due_2 == due_3) | (left_due == right_due), false))
+    int is_tied = right_due < left_due ? due_2 == due_3 : (due_0 == due_1) | (left_due == right_due);
+    if (__builtin_expect(is_tied, false))
         return first_of(heap, first, end);
     return first + best;
 }
