@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """paths.py - reads docs/internals/paths.txt: the steps of a task and of a timer through the library
 
-The file has one block per path. The first line names it: "path NAME TRACE COLOUR: title", where TRACE is one
-of tools/trace-path and COLOUR one of tools/gen-architecture. Lines that start with "    " are its
-introduction. Then comes one line per step:
+The file has one block per path. Its first line is "path NAME TRACE COLOUR: title", where TRACE is a trace of
+tools/trace-path and COLOUR is a colour of tools/gen-architecture. The indented lines after it are the
+introduction. Each step is one line, and the indented lines after it continue its sentence:
 
   thread | function | file | label | sentence
 
-thread is caller or worker, or another name of a thread; "worker, meanwhile" says that the step may happen
-before or after those of the other threads around it. label is what the diagram shows; steps without one are
-only in the text.
+The thread is "caller", "worker" or another name. "caller, meanwhile" means that the step may happen before or
+after the steps of the other threads around it. The label is the text in the diagram; a step without a label
+appears only in the text.
 """
 
 import re
@@ -48,8 +48,9 @@ def step_of(file, number, line):
     thread, _, meanwhile = role.partition(",")
     if meanwhile.strip() not in ("", "meanwhile"):
         raise Broken(f"{file}:{number}: {meanwhile.strip()}: only meanwhile may follow the thread")
-    is_function, is_source = re.fullmatch(r"\w+", function), re.fullmatch(r"src/\w+/[\w/]+\.[ch]", source)
-    if not is_function or not is_source or not sentence:
+    is_function = re.fullmatch(r"\w+", function)
+    is_source = re.fullmatch(r"src/\w+/[\w/]+\.[ch]", source)
+    if not is_function or not is_source:
         raise Broken(f"{file}:{number}: a step needs a function, a file of src and a sentence")
     return Step(number, thread.strip(), bool(meanwhile), function, source, label, sentence)
 
@@ -66,6 +67,9 @@ def read_paths(file):
             paths.append(Path(number, *opening.groups(), [], []))
         elif not paths:
             raise Broken(f"{file}:{number}: expected path NAME TRACE COLOUR: title")
+        elif line.startswith("    ") and paths[-1].steps:
+            step = paths[-1].steps[-1]
+            paths[-1].steps[-1] = step._replace(sentence=f"{step.sentence} {line.strip()}".strip())
         elif line.startswith("    "):
             paths[-1].introduction.append(line.strip())
         else:
@@ -73,4 +77,7 @@ def read_paths(file):
     for path in paths:
         if not path.steps:
             raise Broken(f"{file}:{path.line}: the path {path.name} has no steps")
+        for step in path.steps:
+            if not step.sentence:
+                raise Broken(f"{file}:{step.line}: a step needs a function, a file of src and a sentence")
     return paths
