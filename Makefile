@@ -1,4 +1,5 @@
-# What people type. CMake does the work; see CMakePresets.json for the builds and CONTRIBUTING.md for the rest.
+# Short names for the common tasks. CMake does the work: CMakePresets.json describes the builds, and
+# CONTRIBUTING.md the rest.
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
@@ -12,10 +13,11 @@ MAKEFLAGS += --no-print-directory
 
 help:
 	@echo 'make run        build hora, and run hora demo: a scheduler at work, for 20 seconds'
-	@echo 'make test       build and test: what a change must pass (a few minutes)'
-	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
-	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
-	@echo 'make bench      measure hora beside other libraries and the JDK: all of W1 to W8 and cron, or ONLY=W3 (bench/README.md)'
+	@echo 'make test       build and run the short tests: what a change must pass (a few minutes)'
+	@echo 'make test-full  sanitizers, valgrind, long simulations, comparison with the JDK, ...'
+	@echo 'make lint       check layout, documentation and format, and run the static analysers'
+	@echo 'make bench      measure hora beside other libraries and the JDK: W1 to W8 and cron, or ONLY=W3'
+	@echo '                (bench/README.md)'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make install    install library, command and manual: PREFIX ($(PREFIX)), DESTDIR'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""csource.py - what the tools of this folder need to know about C sources: comments, strings, API functions."""
+"""csource.py - common parts of the tools: reading C sources, reports, arguments"""
 
 import re
 import subprocess
@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
-MACRO = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)  # with all lines that it goes on in
-SIGNATURE = re.compile(r"\b(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*$")  # what ends with a name and parameters
+MACRO = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)  # with its continuation lines
+SIGNATURE = re.compile(r"\b(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*$")  # a name and its parameters, at the end
 
 
 def blank(match):
-    """Spaces in place of a comment or literal, with its line breaks; quotes stay, so that literals stay visible."""
+    """Spaces in place of a comment or literal. Line breaks stay, and so do the quotes of literals."""
     text = match.group()
     inside = re.sub(r"[^\n]", " ", text)
     return text[0] + inside[1:-1] + text[-1] if text[0] in "\"'" else inside
 
 
 def code_of(text):
-    """The text without comments and without the contents of literals; every line stays where it was."""
+    """The text without comments and without the contents of literals. Line numbers do not change."""
     return TOKEN.sub(blank, text)
 
 
@@ -68,7 +68,7 @@ def closing(code, start):
 
 
 def without_macros(code):
-    """The code with blanks in place of preprocessor lines; every line stays where it was."""
+    """The code with blanks in place of preprocessor lines. Line numbers do not change."""
     return MACRO.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), code)
 
 
@@ -77,7 +77,7 @@ class Definition(NamedTuple):
     line: int     # of its name
     lines: int    # from the opening bracket of its body to the closing one
     is_static: bool
-    start: int    # where its body stands in the text
+    start: int    # the positions of its body in the text
     end: int
 
 
@@ -87,7 +87,7 @@ def function_definitions(text):
     found, position = [], 0
     while (start := code.find("{", position)) >= 0:
         end = closing(code, start)
-        # What stands between the last complete item and the body: return type, name, parameters.
+        # The text between the last complete item and the body: return type, name, parameters.
         head_start = max(code.rfind(";", position, start), position - 1) + 1
         head = code[head_start:start]
         name = SIGNATURE.search(re.sub(r"\b__attribute__\s*\(\(.*?\)\)\s*$", "", head))
@@ -100,7 +100,7 @@ def function_definitions(text):
 
 
 def extracted(folder, repository, revision):
-    """Write the files of a commit into folder. Returns what is wrong, "" if nothing."""
+    """Write the files of a commit into folder. Returns an error message, or "" on success."""
     git = ["git", "-C", str(repository)]
     found = subprocess.run([*git, "rev-parse", "--verify", "--quiet", revision + "^{commit}"],
                            capture_output=True, text=True, check=False)
@@ -113,7 +113,7 @@ def extracted(folder, repository, revision):
 
 
 class Report:
-    """Collects findings as "file:line: what" and gives the exit status."""
+    """Prints findings as "file:line: what", counts them, and ends the tool with the right exit status."""
 
     def __init__(self, root):
         self.root = root
@@ -132,7 +132,8 @@ class Report:
 
 
 def arguments(usage, positional=0):
-    """The root of the repository (--root DIR, default: the one this tool stands in) and `positional` further words."""
+    """The root of the repository (--root DIR; default: the one that contains this tool) and the other words.
+    There must be `positional` other words."""
     words = sys.argv[1:]
     root = Path(__file__).resolve().parent.parent
     if words and words[0] in ("-h", "--help"):

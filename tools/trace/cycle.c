@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cycle.c - a fixed-rate task on a scheduler with two threads: writes the traces "timer" and "cycle"
  *
- * "timer" goes from the call that schedules the task, while both threads sleep, to the end of its first run.
- * "cycle" is one period in steady state: from a moment at which all threads sleep, over one run, to the next such moment. */
+ * "timer" starts with the call that schedules the task, while both threads sleep, and ends after its first
+ * run. "cycle" is one period in steady state: it starts while all threads sleep, contains one run, and ends
+ * when all threads sleep again. */
 #include <hora/hora.h>
 
 #include <stdatomic.h>
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
     recorder_set(false);
     if (atomic_load(&runs) != before + 1) {
         fprintf(stderr, "cycle: %d runs, not one; the machine is too busy\n", atomic_load(&runs) - before);
-        return 2; /* which trace-path repeats */
+        return 2; /* trace-path runs the program again */
     }
     is_written = is_written && recorder_write(argv[1], "cycle");
     _Exit(!is_written); /* the end of the scheduler is not part of the trace */
