@@ -2,7 +2,7 @@
 /* timeouts.c - connections that are closed when nothing has arrived for 30 s
  *
  * Each connection contains a timer. A request starts it again, which moves it. Few of the timeouts therefore
- * ever expire, and none of them needs memory of its own. When a timeout expires, its function hangs up and
+ * ever expire, and none of them needs additional memory. When a timeout expires, its function hangs up and
  * frees nothing. The owner of the connections finds the connection hung up, stops its timer and frees it.
  * hora_timer_stop waits for a function that is running at that moment, so no lock and no table are needed.
  * Time is virtual. */

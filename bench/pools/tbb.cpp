@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tbb.cpp - oneTBB: enqueue to a task_arena, and a packaged task with its future to wait with
  *
- * None of the arena's slots is kept for a thread from outside, and one thread more than there are workers is allowed: the one that
- * enqueues. So as many of its own threads work as were asked for, also where there are fewer processors. */
+ * The arena reserves no slot for a thread from outside, and allows one thread more than there are workers:
+ * the one that enqueues. So the arena uses as many of its own threads as were asked for, also on a machine
+ * with fewer processors. */
 #include <future>
 #include <memory>
 #include <oneapi/tbb/global_control.h>

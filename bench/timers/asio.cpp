@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* asio.cpp - Boost.Asio: steady_timer on a thread_pool
  *
- * The handler of a cancelled timer is called as well, and told so, by a thread of the pool. timers_settle waits for that. */
+ * A thread of the pool also calls the handler of a cancelled timer, with an error. timers_settle waits for
+ * that. */
 #include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
