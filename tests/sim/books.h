@@ -7,8 +7,9 @@
 
 #include "harness.h"
 
-/* Free a pool, which says how many tasks it has abandoned in its whole life: those that its books had before, and more only if it had
- * not ended yet. Where all tasks must have run, CHECK_OK(hora_pool_free(pool)) says so. */
+/* Frees a pool and checks the number of abandoned tasks that hora_pool_free returns: it is that of the
+ * statistics, or more if the pool had not ended yet. Scenarios in which all tasks must have run use
+ * CHECK_OK(hora_pool_free(pool)) instead. */
 static inline void free_pool(hora_pool *pool)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);

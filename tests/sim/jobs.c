@@ -104,7 +104,8 @@ static hora_future *accepted(int error, hora_future *const *future)
     return error == 0 ? *future : NULL;
 }
 
-/* Where time may pass although threads can run, a series without an end might keep all others from running. */
+/* In schedules in which time may pass while threads can run, an endless series could keep all other threads
+ * from running. So the series fails at MOST_RUNS. */
 static void bound(struct job *job)
 {
     if (job->fails_at == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobs.h - a scheduler and tasks that watch over their own schedule
+/* jobs.h - a scheduler, and tasks that check their own schedule
  *
- * Every run of a job asserts: not before its planned time, not while another one of it runs (or too many), not once it
- * is forbidden, not after its argument was dropped. jobs_end frees the scheduler, which checks its books, and then that each job that
- * was accepted was dropped exactly once. */
+ * Each run of a job asserts that it is not before its planned time, that no other run of the job is active
+ * (or not too many), that it is not forbidden, and that the argument has not been dropped. jobs_end frees the
+ * scheduler, which checks its books, and then checks that each accepted job was dropped exactly once. */
 #ifndef HORA_TESTS_SIM_JOBS_H
 #define HORA_TESTS_SIM_JOBS_H
 
@@ -21,7 +21,7 @@ struct job {
     hora_ns takes;         /* a run sleeps for so long; interrupts end it */
     int most;              /* runs at once; 0: 1 */
     int fails_at;          /* the run that fails, from 1; 0: none, of a series the sixth */
-    int exits_at;          /* the run that ends its thread; likewise */
+    int exits_at;          /* the run that ends its thread, from 1; 0: none */
     bool on_wall;          /* due is by the wall clock */
     atomic_bool punctual;  /* and, in exact schedules, no run begins later either */
 
@@ -54,15 +54,17 @@ void jobs_end(void);
 hora_ns jobs_now(void);
 void jobs_sleep_until(hora_ns when);
 
-/* Schedule job i once, at a rate or with a gap, as it says; returns the future, or NULL if it was rejected. */
+/* Schedule job i once, at a fixed rate, or with a fixed delay. Each returns the future, or NULL if the job
+ * was rejected. */
 hora_future *jobs_once(int i, hora_ns delay);
 hora_future *jobs_rate(int i, hora_ns delay, hora_ns every);
 hora_future *jobs_gap(int i, hora_ns delay, hora_ns gap);
 
-/* Let go of a future; NULL is allowed. */
+/* Releases a future; NULL is allowed. */
 void jobs_unref(hora_future *future);
 
-/* Job i has so many runs, and was dropped once. After the end of the scheduler, or of the future. */
+/* Checks that job i had this number of runs and was dropped once. Call it after the scheduler or the future
+ * has ended. */
 void jobs_check(int i, int runs);
 
 /* Threads of the test that do one thing. */

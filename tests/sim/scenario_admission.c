@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_admission.c - pools with admission: limits, reserves, keys and rates hold, nothing is lost, all runs in the end
+/* scenario_admission.c - pools with admission: limits, reserves, keys and rates hold, and all tasks run
  *
- * The oracle is in the tasks themselves: each counts how many of its class, of its key and of all run at the same time. */
+ * The tasks themselves are the oracle: each counts how many tasks of its class, of its key, and in all run at
+ * the same time. */
 #include <stdatomic.h>
 
 #include "books.h"
@@ -145,7 +146,8 @@ LARGE_SCENARIO(admission_classes_and_keys_together)
     all_run(4);
 }
 
-/* One thread is kept: those of no class run one at a time, and one that it is kept for does not wait for them. */
+/* One thread is reserved: tasks without a class run one at a time, and a task of the class does not wait for
+ * them. */
 LARGE_SCENARIO(admission_reserve_is_kept)
 {
     hora_class *dear;
@@ -316,7 +318,8 @@ static int wait_for_first(void *arg, void **ret_result)
     return 0;
 }
 
-/* Both are of a class of which one may run: the one that is awaited runs all the same, behind what else has its key. */
+/* Both tasks are of a class with limit 1. The awaited task runs nevertheless, after the other tasks with its
+ * key. */
 LARGE_SCENARIO(admission_task_awaited_by_its_own_pool)
 {
     hora_future *outer;
@@ -359,8 +362,8 @@ static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key
                                    &runs[i].future, NULL));
 }
 
-/* A task that a waiting worker has run frees its key, and that worker goes on with something else. So another worker, which
- * has looked and found nothing meanwhile, is told. */
+/* A task that a waiting worker has run frees its key, and that worker continues with another task. So the
+ * pool must wake another worker that has looked and found nothing in between. */
 LARGE_SCENARIO(admission_key_is_free_after_a_run_on_a_waiting_worker)
 {
     begin(2);
@@ -520,8 +523,8 @@ static int wait_for_cancelled(void *arg, void **ret_result)
     return 0;
 }
 
-/* A series that is due, and waits for admission, ends with the shutdown, not only when it may begin: the running task of its
- * class waits for that. */
+/* A series that is due and waits for admission ends with the shutdown, not only when it may begin: the
+ * running task of its class waits for that end. */
 LARGE_SCENARIO(admission_series_that_waits_meets_shutdown)
 {
     hora_latch *both[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_backlog.c - the queue that a pool makes for itself: whoever waits while there is something is told, whatever else happens
+/* scenario_backlog.c - the pool's own queue: a taker that waits while there is a task is woken
  *
- * Elements are posted, as a pool does it. Each scenario ends when all takers have what they waited for: a wake-up that gets lost leaves one
- * of them asleep for ever, which the simulator reports. */
+ * Elements are posted as a pool posts them. Each scenario ends when all takers have what they waited for. A
+ * lost wake-up leaves one of them asleep for ever, and the simulator reports that. */
 #include <string.h>
 
 #include "exec/backlog.h"
@@ -76,7 +76,8 @@ SCENARIO(backlog_offer_meets_a_taker)
     meets_a_taker(1);
 }
 
-/* Two elements, two takers, each of which takes one only: the second must be told by the first, if not by who posts. */
+/* Two elements, two takers, each of which takes only one: if the poster does not wake the second taker, the
+ * first must. */
 static void wakes_both_takers(int capacity)
 {
     void *got[2] = {NULL, NULL};
@@ -116,7 +117,7 @@ LARGE_SCENARIO(backlog_takes_from_two)
     end();
 }
 
-/* What one thread posts comes out in that order, also if somebody takes and looks meanwhile. */
+/* What one thread posts is taken in that order, also while other threads take and look. */
 static void post_three(void *arg)
 {
     (void)arg;
@@ -188,7 +189,7 @@ LARGE_SCENARIO(backlog_late_searcher_tells_the_next)
     end();
 }
 
-/* As long as nobody sleeps, nobody is woken. */
+/* No thread is woken as long as none sleeps. */
 SCENARIO(backlog_wakes_nobody_in_vain)
 {
     void *got = NULL;
@@ -417,7 +418,8 @@ static void step_aside_or_show(void)
     step_aside();
 }
 
-/* More comes than goes, then less, so that segments fill and empty; and a few phases in which the middle is what changes. */
+/* More elements are inserted than removed, then fewer, so that segments fill and empty. In a few phases,
+ * elements in the middle are removed. */
 static void follow_a_plain_list(int capacity, bool with_tasks)
 {
     by_value = with_tasks;

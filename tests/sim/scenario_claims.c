@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_claims.c - the queue that a pool makes for itself: workers take without its lock what one of them has found
+/* scenario_claims.c - workers take tasks without the lock of the pool's queue
  *
- * Each element is taken or removed once, in order, whoever comes in between; src/exec/segment.h says how. */
+ * Each element is taken or removed once, in order, whatever other threads do; src/exec/segment.h explains
+ * how. */
 #include <string.h>
 
 #include "exec/backlog.h"
@@ -91,7 +92,7 @@ static void check_claimed(int count)
     end();
 }
 
-/* Each is taken once, by whoever is faster, and none is left. */
+/* Each element is taken once, by the faster taker, and none is left. */
 SCENARIO(backlog_two_take_all)
 {
     static int names[] = {1, 2};
@@ -116,7 +117,7 @@ LARGE_SCENARIO(backlog_two_take_all_while_more_come)
     check_claimed(CLAIMED);
 }
 
-/* What somebody removes is not taken, and what is taken is not removed; how many there are is exact. */
+/* An element that a thread removes is not taken, and one that is taken is not removed. The size is exact. */
 LARGE_SCENARIO(backlog_remove_meets_a_claim)
 {
     static int names[] = {1, 2};
@@ -143,8 +144,8 @@ static void take_the_rest(void *arg)
     hora__work_leave(queue, &own, &books);
 }
 
-/* What is read after it has been claimed must not be used for something else meanwhile: one who has been away for long, with a hold on a
- * segment that was emptied by others, finds what came later, and all of it in order. */
+/* A segment that a worker holds must not be reused. A worker that has held a segment for long, while others
+ * emptied it, finds the elements that were added later, in order. */
 SCENARIO(backlog_holder_comes_back_late)
 {
     struct hora__hold late = {.segment = NULL};

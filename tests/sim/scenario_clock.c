@@ -22,7 +22,8 @@ static void work_until_closed(void *arg)
         ++*(int *)item;
 }
 
-/* After a put, settle returns only once the worker has done its work: it counts as running from the moment it is woken. */
+/* After a put, settle returns only when the worker has done its work, because the worker counts as running
+ * from the moment at which it is woken. */
 SCENARIO(settle_waits_for_the_woken)
 {
     int work = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_clocks.c - the wall clock is set, or the machine suspended, while a scheduler waits
  *
- * On the simulated machine's own clocks. What is planned by the wall runs when the wall says so, whatever the other clocks show; nobody sleeps through
- * a step, and a series does not fall silent because of one. */
+ * These scenarios use the simulated clocks of the machine. A task that is planned by the wall clock runs when
+ * the wall clock says so, whatever the other clocks show. No worker sleeps through a step, and no series
+ * stops because of one. */
 #include "jobs.h"
 #include "simulator/sim.h"
 
@@ -109,7 +110,8 @@ SCENARIO(clocks_set_back_meets_leader)
     jobs_check(0, 1);
 }
 
-/* The machine sleeps: boot time goes on, and what was planned by it is due. What is planned by the monotonic clock is not. */
+/* The machine is suspended. Boot time continues, so what was planned by it is due. What is planned by the
+ * monotonic clock is not. */
 SCENARIO(clocks_suspend_meets_leader)
 {
     hora_future *boot;
@@ -131,7 +133,8 @@ SCENARIO(clocks_suspend_meets_leader)
     jobs_check(1, 1);
 }
 
-/* Nobody watches the clocks yet, and the leader sleeps, when the first task of the wall comes: from then on it does. */
+/* No thread watches the clocks yet, and the leader sleeps, when the first task on the wall clock arrives.
+ * From then on the leader watches them. */
 SCENARIO(clocks_watch_begins_while_leader_sleeps)
 {
     begin(1, false);
@@ -176,13 +179,15 @@ SCENARIO(clocks_watch_meets_step)
     jobs_check(1, jobs[1].runs);
 }
 
-/* Set back: a series goes on by the clock as it is now, instead of falling silent until the old time comes again. */
+/* The clock is set back. A series continues by the new time, instead of pausing until the old time is reached
+ * again. */
 static void set_back_meets_series(int core, hora_ns takes, hora_ns at)
 {
     begin(core, false);
     jobs[0].takes = takes;
     hora_future *other =
-        jobs_once(1, 5000 * SECOND); /* so that somebody leads, and watches, while the series runs */
+        /* So that a worker leads, and watches the clocks, while the series runs. */
+        jobs_once(1, 5000 * SECOND);
     hora_future *future = rate_on_wall(0, 100 * SECOND, 10 * SECOND, 3);
     jobs[0].due = -1000 * SECOND; /* it may have been taken when the wall is set back */
     jobs_sleep_until(at);
@@ -208,7 +213,7 @@ SCENARIO(clocks_set_back_meets_run)
     set_back_meets_series(1, 5 * SECOND, 102 * SECOND);
 }
 
-/* Somebody else notices it while the series runs. */
+/* Another thread notices the step while the series runs. */
 MEDIUM_SCENARIO(clocks_set_back_is_noticed_by_another_worker)
 {
     set_back_meets_series(2, 5 * SECOND, 112 * SECOND);
@@ -240,7 +245,7 @@ SCENARIO(clocks_set_back_meets_pause)
     jobs_check(0, 3);
 }
 
-/* Whoever asked is told once of each step, and before what it made due begins. */
+/* The listener is notified of each step once, and before the tasks that became due by it begin. */
 static int check_told(void *arg, void **ret_result)
 {
     CHECK(events == 1 || !test_is_exact());
@@ -262,7 +267,8 @@ SCENARIO(clocks_event_is_told)
         CHECK_INT(events, 1);
         CHECK_INT(last.stepped, 200 * SECOND);
         CHECK_INT(last.suspended, 0);
-        CHECK(last.count <= 1); /* what was taken before anybody looked is not counted */
+        /* Tasks that were taken before a worker noticed the step are not counted. */
+        CHECK(last.count <= 1);
     }
     jobs_unref(future);
     jobs_end();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_delay.c - waiting for the first element of a delay queue: never early, never late, whoever leads or leaves */
+/* scenario_delay.c - waiting for the first element of a delay queue: never early, never late */
 #include "kinds.h"
 
 static hora_queue *queue;
@@ -49,7 +49,8 @@ static void check_time(const struct taken *taken, hora_ns due)
         CHECK_INT(taken->when, due);
 }
 
-/* Two takers, two elements: each leaves when it is due, in order, also the one for which the second taker must lead. */
+/* Two takers, two elements: each element leaves when it is due, in order, also the one for which the second
+ * taker must become leader. */
 SCENARIO(delay_lead_passes_when_leader_takes)
 {
     struct taken other;
@@ -135,8 +136,8 @@ static void poll_for_hundred(void *arg)
     taken->when = hora_clock_now(NULL) - start;
 }
 
-/* A leader whose time ends when there is nothing to take hands the lead on: the element for which it slept has gone, and
- * the next is due long after. */
+/* A leader whose timeout expires passes the lead on, although there is nothing to take: the element for which
+ * it slept was removed, and the next is due long after. */
 SCENARIO(delay_lead_passes_when_leader_times_out)
 {
     struct taken leader = {NULL, 0};
@@ -162,7 +163,7 @@ SCENARIO(delay_lead_passes_when_leader_times_out)
     end();
 }
 
-/* Nobody gets an element a nanosecond before it is due, and everybody from then on. */
+/* No taker gets an element a nanosecond before it is due, and any taker gets it from then on. */
 SCENARIO(delay_is_never_early)
 {
     void *item;
@@ -182,7 +183,8 @@ SCENARIO(delay_is_never_early)
     end();
 }
 
-/* One leader at a time: three takers and one element cost one wake-up for it; the close wakes the other two. */
+/* There is one leader at a time: with three takers, one element costs one wake-up, and closing the queue
+ * wakes the other two. */
 static void take_or_closed(void *arg)
 {
     void *item;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_detached.c - tasks that are queued without a future: none is lost, none runs twice, and whoever looks finds futures
+/* scenario_detached.c - tasks without a future: none is lost, none runs twice, views show futures
  *
- * Pools of core size 0 queue each task, also the first one; a worker is then started for it. */
+ * Pools with core size 0 queue each task, even the first one, and then start a worker for it. */
 #include <stdatomic.h>
 
 #include "books.h"
@@ -167,7 +167,7 @@ static void end_busy(void)
     CHECK_OK(hora_latch_free(gate));
 }
 
-/* Whoever has the queue sees futures only, also of tasks that come at that very moment. */
+/* The queue shows only futures, also for tasks that are executed at the same moment. */
 LARGE_SCENARIO(by_value_execute_meets_a_look)
 {
     begin_busy();
@@ -269,7 +269,8 @@ static hora_pool_stats stats(void)
     return all;
 }
 
-/* A task that ends its thread is abandoned, one whose drop does so is done; either is dropped once, and the rest runs. */
+/* A task that ends its thread is abandoned; a task whose drop ends the thread is done. Each is dropped once,
+ * and the other tasks run. */
 LARGE_SCENARIO(by_value_task_ends_its_thread)
 {
     begin(0);
@@ -286,7 +287,8 @@ LARGE_SCENARIO(by_value_task_ends_its_thread)
     end();
 }
 
-/* What a detached task waits for; its last reference is given back in the end, since the wait may not return. */
+/* The future that a detached task waits for. The test gives back its last reference at the end, because the
+ * wait may not return. */
 struct wait {
     hora_run_fn run;
     hora_future *future;
@@ -302,7 +304,8 @@ static int wait_inside(void *arg, void **ret_result)
     return error;
 }
 
-/* A detached task that waits for a future runs it itself, if nobody else does; also if that ends their thread. */
+/* A detached task that waits for a future runs it itself, if no other thread does, even if the future's body
+ * ends their thread. */
 LARGE_SCENARIO(by_value_task_waits_for_a_future)
 {
     struct wait waits[] = {{work, NULL}, {end_thread, NULL}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_events.c - what listeners are told is what has happened, whatever happens at the same time
+/* scenario_events.c - listeners are notified of exactly what happens, whatever happens at the same time
  *
- * Told are: as many beginnings as runs, an end for each, and of each task that was refused that it was, once. */
+ * They are notified of as many starts as there are runs, of one end for each, and once of each rejected
+ * task. */
 #include <stdatomic.h>
 
 #include <hora/event.h>
@@ -203,7 +204,8 @@ static void leap(void *arg)
     CHECK_OK(hora_virtual_clock_advance(arg, HORA_SECONDS(5)));
 }
 
-/* Time goes by, the clock is set and the scheduler stopped: what is told of skipped times is what the series counts. */
+/* Time passes, the clock is set and the scheduler is stopped. The number of skipped times in the events is
+ * the number that the series counts. */
 LARGE_SCENARIO(events_of_a_series_that_is_late)
 {
     hora_listener own = counting();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_explain.c - explaining and dumping while everything else goes on
+/* scenario_explain.c - explaining and dumping while other threads use the pool
  *
- * Whoever explains or dumps takes locks one at a time, and holds what it looks at: the simulator checks ranks, and that nothing is used after it was
- * freed. What is said must have been true at some moment of the call. */
+ * A thread that explains or dumps takes locks one at a time, and holds references to what it reads. The
+ * simulator checks the ranks of locks, and that no freed memory is used. The answer must have been true at
+ * some moment of the call. */
 #include <stdatomic.h>
 #include <string.h>
 

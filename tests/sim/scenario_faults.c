@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_faults.c - every allocation and thread start fails once, or from some point on: nothing is lost, nothing leaks
+/* scenario_faults.c - each allocation and thread start fails, once or from then on: nothing is lost or leaks
  *
- * A call that fails must have changed nothing: what was counted in must come out again. */
+ * A call that fails must have changed nothing, so all counts must be as before. */
 #include <string.h>
 
 #include "kinds.h"

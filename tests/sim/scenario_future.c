@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_future.c - one outcome, one run, one drop: whoever runs, completes, cancels, waits or lets go at the same time */
+/* scenario_future.c - one outcome, one run, one drop, whatever threads do at the same time */
 #include "harness.h"
 
 enum { SPAN = 1000, CODE = 7 };
@@ -127,7 +127,7 @@ static void complete(void *arg)
     *(int *)arg = hora_future_complete(future, &value);
 }
 
-/* Of completing, failing and cancelling exactly one wins, and everybody sees the winner. */
+/* Of completing, failing and cancelling exactly one wins, and all threads see the same winner. */
 SCENARIO(future_has_one_outcome)
 {
     int completed = -1;
@@ -284,7 +284,7 @@ static void run_second(void *arg)
     CHECK_INT(hora_future_run(ring[1]), 1);
 }
 
-/* Two that wait for each other: at least one is told, and nobody hangs. */
+/* Two tasks wait for each other: at least one gets an error, and none hangs. */
 SCENARIO(future_ring_is_noticed)
 {
     CHECK_OK(hora_future_new(HORA_TASK(wait_for_other, &ring[1]), &ring[0]));

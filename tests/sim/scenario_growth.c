@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_growth.c - a pool that grows: whenever a task waits somebody looks, and never more threads than allowed
+/* scenario_growth.c - a pool that grows: a waiting task is noticed, and there are never too many threads
  *
- * Time is the simulator's: it passes when nobody can run. */
+ * Time is that of the simulator: it passes when no thread can run. */
 #include <stdatomic.h>
 
 #include <hora/event.h>
@@ -60,7 +60,8 @@ static void execute(hora_run_fn body)
     CHECK_OK(hora_pool_execute(pool, HORA_TASK(body, NULL)));
 }
 
-/* The only thread waits for what only the second task does: unless somebody looks, this never ends. */
+/* The only thread waits for something that only the second task does. This never ends unless the pool notices
+ * and grows. */
 LARGE_SCENARIO(growth_frees_a_pool_that_waits_for_itself)
 {
     CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_handover.c - who owns a task after hora_pool_execute, if the pool is shut down or stopped at the same time
+/* scenario_handover.c - who owns a task after hora_pool_execute, if the pool ends at the same time
  *
- * Each task has a record of its own: a sum over all tasks stays right if two of them change places. If the call returned 0, the task has
- * run or was handed back, not both, and was dropped once. If it returned an error, the task neither ran nor was dropped: it is the
- * caller's again. The pools here are those that make a future of each task; and one thread brings the memory of the
- * futures that have ended to the shared free list, from where the other one gets it. */
+ * Each task has a record, because a sum over all tasks would not change if two of them were exchanged. If the
+ * call returned 0, the task has run or was handed back, but not both, and was dropped once. If it returned an
+ * error, the task neither ran nor was dropped, and the caller owns it again. These pools make a future for
+ * each task. One thread returns the memory of ended futures to the shared free list, from which the other one
+ * gets it. */
 #include <stdatomic.h>
 
 #include "harness.h"
@@ -55,7 +56,7 @@ static void begin(const hora_pool_options *options)
     CHECK_OK(hora_pool_new(options, &pool, NULL));
 }
 
-/* So many accepted tasks did not run, since they were handed back. */
+/* Checks the records. `handed_back` accepted tasks did not run because they were handed back. */
 static void end(int handed_back)
 {
     CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
@@ -112,8 +113,9 @@ static void meets_stop(const hora_pool_options *options)
 
 /* ---- with one worker that stands still ---- */
 
-/* The main thread is in hora_pool_execute of its second task, and that task has ended. Then the worker executes others, which get the
- * memory of the first ones, and ends the pool; and it goes on only when the main thread has its answer. */
+/* The main thread is inside hora_pool_execute with its second task, and that task has ended. Then the worker
+ * executes others, which get the memory of the first ones, and ends the pool. It continues only when
+ * hora_pool_execute of the main thread has returned. */
 static hora_latch *has_run;
 static hora_latch *has_answer;
 

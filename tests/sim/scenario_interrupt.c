@@ -24,7 +24,7 @@ SCENARIO(interrupt_ends_sleep)
         CHECK_INT(hora_clock_now(NULL), start);
 }
 
-/* A sleep that nobody interrupts lasts exactly as long as it was told to. */
+/* A sleep that no thread interrupts lasts exactly as long as requested. */
 SCENARIO(sleep_keeps_its_time)
 {
     hora_ns start = hora_clock_now(NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_invoke.c - completion services, groups and the invoke calls under every schedule, and with every failure
+/* scenario_invoke.c - completion services, groups and the invoke calls under all schedules and all failures
  *
- * Oracles: each task is dropped exactly once, or still the caller's if the call said so; each result is taken or dropped once; each future
- * is delivered once; who waits is released exactly when all is done. */
+ * Oracles: each task is dropped exactly once, or the caller still owns it if the call returned an error; each
+ * result is taken or dropped once; each future is delivered once; a waiting thread is released exactly when
+ * all tasks have ended. */
 #include "harness.h"
 
 enum { CODE = 7, MOST = 3, SPAN = 1000 };
@@ -56,7 +57,8 @@ static void run_future(void *future)
     int ran = hora_future_run(future);
     CHECK(ran == 0 || ran == 1 || ran == HORA_ENOMEM);
     if (ran < 0)
-        (void)hora_future_cancel(future, false); /* nobody else will run it */
+        /* No other thread will run it. */
+        (void)hora_future_cancel(future, false);
     (void)hora_future_unref(future);
 }
 
@@ -150,7 +152,8 @@ static void take_one(void *arg)
     (void)hora_future_unref(taken);
 }
 
-/* Two are done at the same time, the queue has room for one, and two threads take: nothing is lost, nobody waits in vain. */
+/* Two tasks end at the same time, the queue has room for one, and two threads take: nothing is lost, and no
+ * thread hangs. */
 static void overfill(bool one_taker)
 {
     hora_queue *queue;
@@ -255,7 +258,8 @@ SCENARIO(group_cancel_of_two_threads_counts_each_once)
 
 /* ---- invoke ---- */
 
-/* One fails, one succeeds, each on a thread of its own: the result is that of the one, and nothing is left of the other. */
+/* One task fails and one succeeds, each on its own thread: the result is that of the second, and nothing is
+ * left of the first. */
 SCENARIO(invoke_any_with_a_failure_and_a_success)
 {
     reset();

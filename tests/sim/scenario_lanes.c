@@ -63,7 +63,8 @@ static void *take_now(void)
     return item;
 }
 
-/* What was put and taken again has made room for what is posted. A schedule that fails leaves behind what it had: so nothing is taken over. */
+/* Puts and takes one element, which makes room for those that are posted later. Clears posts, because a
+ * failed schedule leaves its elements behind. */
 static void begin(hora_virtual_clock *clock)
 {
     vclock = clock;
@@ -102,7 +103,7 @@ static void take_two(void *arg)
     }
 }
 
-/* Whoever sleeps for a later one, or is about to, is told. */
+/* A worker that sleeps for a later task, or is about to, is woken. */
 SCENARIO(lanes_post_meets_sleeper)
 {
     begin(NULL);
@@ -198,7 +199,8 @@ static void post_now(void *arg)
     post(0, now());
 }
 
-/* What has been scheduled is never overtaken by what is due after it, also if it comes when what is due has begun to be taken. */
+/* A scheduled task is never overtaken by one that is due after it, also if it is posted while a worker is
+ * taking due tasks. */
 SCENARIO(lanes_post_is_not_overtaken)
 {
     hora_virtual_clock *clock;
@@ -340,7 +342,7 @@ SCENARIO(lanes_cancel_meets_cancel)
     }
 }
 
-/* ---- a task that nobody has to be told of when it is cancelled: it has no drop ---- */
+/* ---- a task whose cancellation needs no callback: it has no drop ---- */
 
 static hora_future *schedule_bare(hora_ns delay)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_latch.c - the latch opens once, for all, and whoever leaves early leaves nothing behind */
+/* scenario_latch.c - the latch opens once, for all, and a waiter that leaves early leaves nothing behind */
 #include "harness.h"
 
 enum { SPAN = 1000 };
@@ -68,7 +68,7 @@ SCENARIO(latch_timeout_meets_count_down)
     CHECK_OK(hora_latch_free(latch));
 }
 
-/* A timed wait that nobody ends lasts exactly its time. */
+/* A timed wait that no thread ends lasts exactly its time. */
 SCENARIO(latch_timeout_is_exact)
 {
     CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
@@ -93,7 +93,8 @@ static void await_interrupted(void *arg)
     CHECK(!hora_interrupted());
 }
 
-/* Interrupt and count-down race: one of them is the outcome, the other is not lost, and the latch is free of waiters. */
+/* An interrupt and a count-down race: one of them is the outcome, the other is not lost, and the latch has no
+ * waiters left. */
 SCENARIO(latch_interrupt_meets_count_down)
 {
     int outcome = 1;

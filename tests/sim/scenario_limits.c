@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_limits.c - limits of tasks against what happens at the same moment
+/* scenario_limits.c - limits of tasks against events at the same moment
  *
- * Each scenario ends with hora_pool_free, which waits for all threads and checks the books. A task is told as expired exactly if its
- * outcome says so, its argument is dropped exactly once, and an interrupt never reaches another task. */
+ * Each scenario ends with hora_pool_free, which waits for all threads and checks the books. A task is
+ * reported as expired exactly if its outcome says so, its argument is dropped exactly once, and an interrupt
+ * never reaches another task. */
 #include <stdatomic.h>
 
 #include "books.h"
@@ -75,7 +76,7 @@ static void count_drop(void *arg)
     drops++;
 }
 
-/* Nobody has interrupted it. */
+/* Checks that no interrupt of another task has reached this one. */
 static int work(void *arg, void **ret_result)
 {
     (void)arg;
@@ -123,7 +124,7 @@ static hora_future *submit(hora_run_fn run, const hora_task_options *options)
     return future;
 }
 
-/* Also lets go of it. */
+/* Waits for a future and releases it. */
 static int outcome_of(hora_future *future)
 {
     int outcome = hora_future_get(future, NULL);
@@ -164,7 +165,8 @@ MEDIUM_SCENARIO(limit_start_within_meets_begin)
     CHECK_INT(told, outcome == 0 ? 0 : 1);
 }
 
-/* What begins does so before its time is over; in these schedules time stands still while anybody can run. */
+/* A task begins only before its time limit. In these schedules time does not pass while any thread can
+ * run. */
 SCENARIO(limit_nothing_begins_late)
 {
     begin(1);
@@ -296,7 +298,8 @@ SCENARIO(limit_run_for_never_meets_the_next_run)
     end();
 }
 
-/* What nobody has a time for is watched all the same: the first limit is later than the second. */
+/* The second limit is earlier than the first, for which the watchdog already sleeps: it must be enforced
+ * nevertheless. */
 SCENARIO(limit_earlier_than_all_others)
 {
     begin(1);
@@ -340,7 +343,8 @@ static int take_a_while_and_say(void *arg, void **ret_result)
     return 0;
 }
 
-/* The pool is shut down while a worker that was written off is running: it ends after that one, and never has more workers than it may have. */
+/* The pool is shut down while a worker that was written off still runs: it terminates after that worker, and
+ * never has more workers than allowed. */
 SCENARIO(limit_replaced_worker_is_waited_for)
 {
     begin(1);
@@ -374,7 +378,8 @@ static int take_turns(void *arg, void **ret_result)
     return 0;
 }
 
-/* When its task has returned, a worker that was written off takes no other: so no two tasks of this kind run at the same time. */
+/* When its task has returned, a worker that was written off takes no other task. So no two tasks of this kind
+ * run at the same time. */
 SCENARIO(limit_replaced_worker_takes_nothing)
 {
     begin(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_lock.c - the lock in one word: one at a time, and nobody sleeps while it is free */
+/* scenario_lock.c - the one-word lock: one holder at a time, and no thread sleeps while it is free */
 #include "harness.h"
 #include "sys/futex.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_measures.c - those who read what a pool measures, against those who write it
+/* scenario_measures.c - threads that read the measurements of a pool, against the workers that write them
  *
- * Sums never fall, and are never ahead of what they follow from; in the end all is there. What a worker runs now is read whole. */
+ * Sums never decrease, and are never ahead of the counts that they follow from. At the end they are complete.
+ * A reader sees a consistent description of what a worker runs. */
 
 #include <string.h>
 
@@ -107,7 +108,8 @@ SCENARIO(names_that_two_bring_are_one)
     hora__names_destroy(&names);
 }
 
-/* A worker leaves when it has nothing to do, and another one goes on with its sheets; or they are there at the same time. */
+/* A worker leaves when it has nothing to do, and another one continues with its histograms; or both exist at
+ * the same time. */
 LARGE_SCENARIO(measures_of_workers_that_come_and_go)
 {
     OPEN(.core_threads = 2, .core_time_out = true, .keep_alive = 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_names.c - names that are part of the argument, read while another thread drops it
  *
- * The drop overwrites the name in two steps with a switch of threads in between, as freed memory may change at any time. So a reader that reads it
- * without the lock, or after the drop, sees something else than the name. */
+ * The drop overwrites the name in two steps with a switch of threads in between, as freed memory may change
+ * at any time. So a thread that reads the name without the lock, or after the drop, sees something else. */
 #include <string.h>
 
 #include "harness.h"
@@ -14,7 +14,7 @@ static struct cargo {
 
 static hora_pool *pool;
 static hora_future *future;
-static hora_latch *gate; /* NULL: nobody waits at it */
+static hora_latch *gate; /* NULL: no thread waits at it */
 
 static int run(void *arg, void **ret_result)
 {

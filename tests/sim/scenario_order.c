@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_order.c - what a thread did before it handed something over is seen by the thread that gets it
+/* scenario_order.c - what happens before a hand-over is visible after it
  *
- * These are the memory consistency properties of java.util.concurrent: what happens before submitting a task happens before its run, and
- * that before all that follows seeing its end; what happens before a put happens before all that follows the take; likewise for a latch,
- * an interrupt and the end of a pool.
+ * These are the memory consistency properties of java.util.concurrent. Actions before a task is submitted
+ * happen before its run, and the run happens before actions of a thread that has seen its end. Actions before
+ * a put happen before those after the corresponding take. The same holds for a latch, an interrupt and the
+ * end of a pool.
  *
- * What is handed over is a relaxed word of the simulator. So with weak memory (--weak) a thread that has not acquired what it
- * should may read it as it was before. */
+ * The value that is handed over is a relaxed word of the simulator. So with weak memory (--weak) a thread
+ * that lacks an acquire may read the old value. */
 #include "exec/backlog.h"
 #include "harness.h"
 #include "sched/detached.h"
@@ -219,8 +220,8 @@ static int check_sent_by_timer(void *arg)
     return check_sent(arg, NULL);
 }
 
-/* Once a timer is not pending, its memory is the caller's, who may use it for something else: the simulator checks that all uses of the
- * word before come before this. */
+/* Once a timer is not pending, the caller may use its memory for something else. The simulator checks that
+ * all earlier uses of the word happen before that. */
 LARGE_SCENARIO(order_of_timer)
 {
     hora_timer timer;
@@ -295,7 +296,8 @@ static void take_all(void *arg)
     hora__work_leave(backlog, &hold, &books);
 }
 
-/* Two hold a segment into which more is put. One of them offers that, and the other claims it without having had the lock again. */
+/* Two workers hold a segment to which more elements are added. One of them offers these, and the other claims
+ * them without having taken the lock again. */
 LARGE_SCENARIO(order_of_claims)
 {
     begin_words();

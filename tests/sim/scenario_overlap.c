@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_overlap.c - runs of one series that overlap: never more than allowed, none after the end, and the end comes once
+/* scenario_overlap.c - overlapping runs of one series: never too many, none after the end, and one end
  *
- * The jobs themselves count how many of their runs go on; see jobs.h. */
+ * The jobs themselves count how many of their runs are active; see jobs.h. */
 #include "jobs.h"
 
 enum { MOST = 2 };
@@ -125,7 +125,8 @@ static void cancel_meets_members(int core, hora_ns takes, hora_ns at, bool inter
     CHECK_INT(info_of(target.future).runs, jobs[0].runs);
     CHECK_INT(told, 0);
     if (interrupt && takes > 0 && test_is_exact())
-        CHECK(jobs_now() == at); /* nobody was waited for */
+        /* The cancel did not wait for the sleeping run. */
+        CHECK(jobs_now() == at);
     jobs_unref(target.future);
     jobs_end();
     jobs_check(0, jobs[0].runs);
@@ -297,8 +298,8 @@ static int refuse_second(hora_pool *pool, const hora_run_info *run, void *arg)
     return ++*(int *)arg == 2 ? JOB_CODE : 0;
 }
 
-/* The before hook refuses a member: that run has failed, its place is free again, and the series goes on to its count. The listener is not told
- * of what has not begun. */
+/* The before hook refuses an overlapping run. That run has failed, its place is free again, and the series
+ * continues to its count. The listener is not notified of a run that did not begin. */
 SCENARIO(overlap_member_is_refused)
 {
     int asked = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_pool.c - nothing that a pool accepted is lost, whatever happens at the same time
+/* scenario_pool.c - no accepted task is lost, whatever happens at the same time
  *
- * Each scenario ends with hora_pool_free, which waits for all threads and, in builds with assertions, checks the books. */
+ * Each scenario ends with hora_pool_free, which waits for all threads and, in builds with assertions, checks
+ * the books. */
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -106,7 +107,8 @@ LARGE_SCENARIO(pool_submit_meets_shutdown_with_two)
     submit_meets_shutdown(HORA_POOL_OPTIONS(.core_threads = 2));
 }
 
-/* Two workers, of which one may find the queue empty again when it has already decided to take from it: it must be told. */
+/* Of two workers, one may find the queue empty after it has decided to wait for a task: the shutdown must
+ * wake it. */
 LARGE_SCENARIO(pool_last_idle_worker_is_told)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 2));
@@ -258,7 +260,8 @@ static int wait_inside(void *arg, void **ret_result)
     return error;
 }
 
-/* A worker that waits for a task of its own pool does not wait for ever, although there is no other thread. */
+/* A worker that waits for a task of its own pool does not wait for ever, although there is no other
+ * thread. */
 LARGE_SCENARIO(pool_wait_inside_a_worker)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 1));
@@ -337,7 +340,7 @@ MEDIUM_SCENARIO(pool_discards_the_oldest_only)
     CHECK_INT(drops, 3);
 }
 
-/* Shutting down lets nobody wait for room for ever. */
+/* After a shutdown no thread waits for room for ever. */
 LARGE_SCENARIO(pool_shutdown_meets_waiting_submitter)
 {
     int accepted[3] = {0, 0, 0};
@@ -401,9 +404,9 @@ static int bring_another(void *arg, void **ret_result)
     return 0;
 }
 
-/* A task brings another before it ends. So at no moment all is done before both are, whatever order the memory of the machine has.
- * The threads are there before, and the descriptor has shown that there is work: so no lock of the pool is taken meanwhile.
- * Returns the descriptor. */
+/* A task executes another one before it ends. So the pool must not appear idle before both have ended,
+ * whatever the order of memory accesses. The threads are started before, and the descriptor has already shown
+ * that there is work, so no thread takes the pool's lock in between. Returns the descriptor. */
 static int begin_with_another(int threads)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = threads));

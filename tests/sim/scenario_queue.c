@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_queue.c - what holds for all kinds of queue: every element arrives once, no wait is forgotten, none is useless
+/* scenario_queue.c - all kinds of queue: each element arrives once, no waiter is forgotten
  *
- * Each scenario is written once, for a kind, and defined for all kinds that it makes sense for. */
+ * Each scenario is written once, with the kind as a parameter, and defined for all kinds to which it
+ * applies. */
 #include "kinds.h"
 
 enum { SPAN = 1000 };
@@ -89,8 +90,8 @@ static void take_until_closed(void *arg)
     CHECK_ERROR(error, HORA_ECLOSED);
 }
 
-/* Two takers, one element, then close: nobody is woken for nothing. A taker sleeps at most twice, once before the
- * element and once before the close, and there is one element. */
+/* Two takers, one element, then close: no thread is woken for nothing. A taker sleeps at most twice, once
+ * before the element and once before the close. */
 static void wakes_only_whom_it_concerns(enum kind kind)
 {
     int taken[2] = {0, 0};
@@ -112,7 +113,8 @@ static void wakes_only_whom_it_concerns(enum kind kind)
 }
 ON_ALL(wakes_only_whom_it_concerns)
 
-/* A taker's time ends when an element comes: either it gets it, or the element is still there; never neither. */
+/* A taker's timeout expires when an element arrives: either the taker gets it, or the element is still in the
+ * queue. */
 static void offer_later(void *arg)
 {
     CHECK_OK(hora_sleep(SPAN));
@@ -226,7 +228,7 @@ static void put_interrupted(void *arg)
     check_interrupted_once(*error);
 }
 
-/* An interrupt meets room: likewise. */
+/* The same race for a putter: an interrupt against a take that makes room. */
 static void interrupt_meets_take(enum kind kind)
 {
     int error = 1;
@@ -243,7 +245,7 @@ static void interrupt_meets_take(enum kind kind)
 }
 ON_BUFFERED(interrupt_meets_take)
 
-/* drain, remove and clear make room, and whoever waits for it is let in. */
+/* drain, remove and clear make room, and a thread that waits for room may insert its element. */
 static void drain_admits(enum kind kind)
 {
     void *items[4];
@@ -341,7 +343,8 @@ static void free_right_after_close(enum kind kind)
 }
 ON_ALL(free_right_after_close)
 
-/* Waiting takers are served in the order in which they came; an unfair synchronous queue serves the latest. */
+/* Waiting takers are served in the order in which they arrived; an unfair synchronous queue serves the latest
+ * first. */
 static void takers_are_served_in_order(enum kind kind)
 {
     void *got[2] = {NULL, NULL};

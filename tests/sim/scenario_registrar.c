@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_registrar.c - declaring, binding, cancelling and closing against each other, and without memory or threads
+/* scenario_registrar.c - declaring, binding, cancelling and closing at the same time
  *
- * The oracle: arg of a task that was accepted is dropped exactly once, none runs after that, none is forgotten, and none that was
- * cancelled begins. */
+ * The oracle: the argument of an accepted task is dropped exactly once, no task runs after that, none is
+ * forgotten, and no cancelled task begins. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -128,7 +128,7 @@ SCENARIO(registrar_bind_meets_close)
     end(2);
 }
 
-/* What close finds bound to a scheduler of its own has ended when it returns. */
+/* If close finds tasks bound to the registrar's own scheduler, these have ended when it returns. */
 LARGE_SCENARIO(registrar_bind_of_its_own_meets_close)
 {
     begin();
@@ -246,7 +246,7 @@ static void stop(void *list)
     CHECK_OK(hora_pool_shutdown_now(scheduler, list));
 }
 
-/* The same when it is stopped, and hands back what it has; somebody runs that by hand. */
+/* The same if the scheduler is stopped and hands back its tasks. The test runs those itself. */
 SCENARIO(registrar_bind_meets_the_stop_of_the_scheduler)
 {
     int error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_reschedule.c - re-timing, pausing and resuming against expiry, against the worker that has the task, and against its run
+/* scenario_reschedule.c - re-timing, pausing and resuming against expiry, taking and running
  *
- * The oracle: what hora_future_get_schedule_info tells under its lock. A run that had not begun then, by the books, begins by the new
- * plan or, while the task is paused, not at all. */
+ * The oracle is the answer of hora_future_get_schedule_info, which reads under the lock. A run that had not
+ * begun at that moment begins by the new plan or, while the task is paused, not at all. */
 #include "jobs.h"
 
 static hora_schedule_info info_of(hora_future *future)
@@ -105,7 +105,8 @@ SCENARIO(reschedule_pause_meets_expiry)
 
 /* ---- series ---- */
 
-/* Paused at any moment: a run that has not begun by the books does not begin, until it is resumed; then it goes on. */
+/* A pause at any moment: a run that is not counted as begun does not begin until the task is resumed. Then
+ * the series continues. */
 static void pause_series(hora_ns takes, hora_ns at)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -171,8 +172,8 @@ SCENARIO(reschedule_pause_meets_resume)
     jobs_end();
 }
 
-/* Re-timed at any moment: the next run that begins after that, by the books, is at the new time and neither before nor after, and the others follow
- * it at the new rate. */
+/* A re-timing at any moment: the next run that is counted as begun after it is at the new time, neither
+ * before nor after, and the others follow at the new rate. */
 static void retime_series(hora_ns takes, hora_ns at, hora_ns delay)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));

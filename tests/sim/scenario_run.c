@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_run.c - a run of the virtual clock: every moment in its order, none skipped, over only when all is quiet */
+/* scenario_run.c - a run of the virtual clock: all moments in order, none skipped */
 #include "harness.h"
 
 enum { MOST = 8 };
@@ -60,7 +60,8 @@ SCENARIO(run_goes_from_moment_to_moment)
     CHECK_OK(hora_virtual_clock_free(vclock));
 }
 
-/* Both are due at once, and one of them goes on to its next moment: not before the other has been there too. */
+/* Two threads are due at the same moment. The one that continues to its next moment does not get there before
+ * the other has been woken, too. */
 SCENARIO(run_does_not_outrun_the_second_sleeper)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
@@ -153,7 +154,8 @@ static void settle(void *arg)
     CHECK_OK(hora_virtual_clock_settle(vclock));
 }
 
-/* Others may move the clock or settle meanwhile: the end stays, nobody is woken early, and nobody waits for ever. */
+/* Other threads may move the clock or settle during the run: the end of the run stays the same, no thread is
+ * woken early, and none waits for ever. */
 SCENARIO(run_meets_advance)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));

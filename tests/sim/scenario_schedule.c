@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_schedule.c - hora_scheduler_schedule_with in the simulator: failing allocations and thread starts, and cancel against overlapping runs */
+/* scenario_schedule.c - hora_scheduler_schedule_with: failures, cancel and overlapping runs */
 #include <stdatomic.h>
 
 #include <hora/scheduler.h>
@@ -38,7 +38,8 @@ static void end(void)
     CHECK_OK(hora_pool_free(scheduler));
 }
 
-/* Without memory for a run with overlap the time is skipped; whatever fails, the task is dropped exactly once if it was accepted. */
+/* Without memory for an overlapping run its time is skipped. Whatever fails, an accepted task is dropped
+ * exactly once. */
 static void live_through_failures(hora_run_fn run, const hora_schedule *spec, int most)
 {
     drops = 0;
@@ -79,7 +80,8 @@ SWEEP(schedule_with_back_off_survives_every_failure)
                           3);
 }
 
-/* The series is cancelled at the very moment of a planned time: its task is dropped once, and not before the last run has ended. */
+/* The series is cancelled exactly at a planned time: its task is dropped once, and not before the last run
+ * has ended. */
 static void cancel_it(void *future)
 {
     (void)hora_future_cancel(future, false);

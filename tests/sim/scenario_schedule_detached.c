@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_schedule_detached.c - tasks that wait in the timer queue without a future: none is lost, none runs twice, early or after it may, and
- * whoever looks finds futures, in the same order */
+/* scenario_schedule_detached.c - tasks that wait in the timer queue without a future
+ *
+ * None is lost, none runs twice, early or after the end of the scheduler, and a view of the queue shows
+ * futures in the same order. */
 #include <stdatomic.h>
 
 #include "base/build.h"
@@ -120,7 +122,8 @@ LARGE_SCENARIO(schedule_by_value_meets_a_leaving_worker)
 
 /* ---- the end of the scheduler ---- */
 
-/* What was let in runs; what was not is the caller's. A future that comes just before the end may be cancelled instead. */
+/* An accepted task runs; the caller owns a rejected one. A future that is scheduled just before the end may
+ * be cancelled instead. */
 LARGE_SCENARIO(schedule_by_value_meets_shutdown)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -148,7 +151,8 @@ SCENARIO(schedule_by_value_meets_shutdown_that_cancels)
     end();
 }
 
-/* Each task has run, was cancelled by a worker that had it, or is handed back, as a future that its new owner may run. */
+/* Each task has run, was cancelled by a worker that had taken it, or is handed back as a future that its new
+ * owner may run. */
 LARGE_SCENARIO(schedule_by_value_stop_hands_back_futures)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
@@ -167,7 +171,8 @@ LARGE_SCENARIO(schedule_by_value_stop_hands_back_futures)
     end();
 }
 
-/* Without a list they are abandoned; what a worker has, and has not begun, does not begin after a stop has returned. */
+/* Without a list the tasks are abandoned. A task that a worker has taken but not begun does not begin after a
+ * stop has returned. */
 LARGE_SCENARIO(schedule_by_value_stop_abandons)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -219,7 +224,7 @@ static void schedule_last(void *arg)
     schedule(2, 40);
 }
 
-/* Whoever has the queue sees futures only, also of tasks that come at that very moment. */
+/* The queue shows only futures, also for tasks that are scheduled at the same moment. */
 LARGE_SCENARIO(schedule_by_value_meets_a_look)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -306,7 +311,8 @@ static void drop_and_end_thread(void *arg)
     hora__sim_exit_thread();
 }
 
-/* A task that ends its thread is abandoned, one whose drop does so is done; either is dropped once, and the rest runs. */
+/* A task that ends its thread is abandoned; a task whose drop ends the thread is done. Each is dropped once,
+ * and the other tasks run. */
 LARGE_SCENARIO(schedule_by_value_ends_its_thread)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -347,7 +353,8 @@ static bool begin_if_possible(void)
     return true;
 }
 
-/* What is refused is the caller's; what there is no memory for is not shown, or abandoned instead of handed back; nothing is lost. */
+/* The caller owns a rejected task. A task for whose future there is no memory is not shown, or is abandoned
+ * instead of handed back. Nothing is lost. */
 SWEEP(schedule_by_value_survives)
 {
     bool in[3];

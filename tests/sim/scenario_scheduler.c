@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_scheduler.c - tasks that run once, later: who leads, who leaves, and the end of the scheduler
+/* scenario_scheduler.c - one-shot tasks: which worker leads, which one leaves, and the end of the scheduler
  *
- * The jobs themselves assert that they are not early and not run twice; see jobs.h. Nothing is lost: each is dropped once, and the
- * scheduler terminates. */
+ * The jobs themselves assert that they are not early and do not run twice; see jobs.h. Nothing is lost: each
+ * job is dropped once, and the scheduler terminates. */
 #include "jobs.h"
 
 enum { KEEP = 30 };
 
 /* ---- leading ---- */
 
-/* Two workers, two tasks: whoever leads is served, and the other takes the lead. */
+/* Two workers, two tasks: when the leader takes a task, the other worker becomes leader. */
 SCENARIO(scheduler_lead_passes_when_leader_is_served)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2));
@@ -156,7 +156,8 @@ SCENARIO(scheduler_cancel_meets_cancel)
 
 /* ---- no core threads ---- */
 
-/* The only worker lingers for a task; that is cancelled, so it is to go, and the scheduler rests without any thread. */
+/* The only worker stays because of a task. When the task is cancelled, the worker must leave, and the
+ * scheduler has no thread. */
 SCENARIO(scheduler_last_task_is_cancelled)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
@@ -222,7 +223,8 @@ SCENARIO(scheduler_resize_meets_work)
     jobs_end();
 }
 
-/* The last worker lingers although it is surplus, another comes and takes what it lingers for: both are to go. */
+/* The last worker stays although it is surplus. Another worker takes the task for which it stays: both must
+ * leave. */
 LARGE_SCENARIO(scheduler_last_worker_is_relieved_by_another)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = KEEP));
@@ -242,7 +244,8 @@ LARGE_SCENARIO(scheduler_last_worker_is_relieved_by_another)
 
 /* ---- the end ---- */
 
-/* Accepted before the shutdown or rejected; never lost. What comes just too late may also be cancelled, but not rejected after all. */
+/* A task is accepted before the shutdown, or rejected; it is never lost. One that is scheduled just too late
+ * may also be cancelled, but not rejected after it was accepted. */
 static void scheduling_meets_shutdown(int core, bool cancels, hora_future *(*schedule)(int i, hora_ns delay))
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = core, .cancel_delayed = cancels));
@@ -281,7 +284,7 @@ SCENARIO(scheduler_schedule_meets_shutdown_without_core)
     schedule_meets_shutdown(0, false);
 }
 
-/* With rules of its own it goes the long way in. */
+/* A task with its own rules has series state, and does not enter through a lane. */
 static hora_future *once_by_rules(int i, hora_ns delay)
 {
     hora_future *future;
@@ -341,7 +344,7 @@ static void cancel_and_let_go(void *arg)
     jobs_unref(target->future);
 }
 
-/* A task is cancelled, and nobody has it any more, while a stop hands everything back. */
+/* A task is cancelled, and its last reference released, while a stop hands back all tasks. */
 SCENARIO(scheduler_stop_meets_cancel)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_scheduler_faults.c - a scheduler with no memory and no threads: what it accepted ends, what it refused is the caller's
+/* scenario_scheduler_faults.c - a scheduler whose allocations and thread starts fail
  *
- * Each sweep lets every allocation and every thread start fail once, and from then on. Afterwards, unless everything fails for ever, the scheduler
- * still works. */
+ * Each sweep lets every allocation and every thread start fail, once or from then on. The caller owns a
+ * rejected task. Afterwards, unless everything fails for ever, the scheduler still works. */
 #include <string.h>
 
 #include "jobs.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_series.c - tasks that run again and again: putting back against everything that may happen meanwhile
+/* scenario_series.c - repeating tasks: putting a series back, against all other events
  *
- * The jobs themselves assert that they are not early, do not overlap, and do not run once that is forbidden; see jobs.h. */
+ * The jobs themselves assert that they are not early, do not overlap, and do not run once that is forbidden;
+ * see jobs.h. */
 #include "jobs.h"
 
 static void schedule_series(int i, bool rate, hora_future **ret_future)
@@ -246,7 +247,8 @@ SCENARIO(series_cancels_itself)
 
 /* ---- two workers ---- */
 
-/* While one worker puts the series back, the other takes it: they never run it at the same time, and in order. */
+/* While one worker puts the series back, the other takes it: they never run it at the same time, and the runs
+ * are in order. */
 SCENARIO(series_changes_workers)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2));
@@ -264,7 +266,8 @@ SCENARIO(series_changes_workers)
 
 /* ---- how it ends ---- */
 
-/* A failure ends it, and everybody is told once: before the future is done, unless that was cancelled. */
+/* A failure ends the series. Each listener is notified once: before the future is done, unless the future was
+ * cancelled. */
 static int told;
 static bool told_end;
 
@@ -389,7 +392,8 @@ static int wait_inside(void *arg, void **ret_result)
     return error;
 }
 
-/* A worker waits for a task of its own scheduler that is not due yet, and then runs it itself, if nobody else does. */
+/* A worker waits for a task of its own scheduler that is not due yet, and runs it itself when it is due, if
+ * no other worker does. */
 static void wait_inside_a_worker(int core)
 {
     hora_future *outer;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_series_returns.c - a worker puts a series back in the visit to the timer queue in which it looks for the next
- * task, or falls asleep
+/* scenario_series_returns.c - a series is put back in the visit that takes the next task or sleeps
  *
- * See "the short way" in src/sched/series.c. What other threads do to a series meanwhile is also in scenario_series.c and
- * scenario_reschedule.c, whose series take that way; here are the cases in which the visit ends otherwise than with a sleep as
- * leader, and the general way, which only observed schedulers still take. */
+ * See "the short way" in src/sched/series.c. scenario_series.c and scenario_reschedule.c also use series that
+ * take the short way, and explore what other threads do to them. This file has the cases in which the visit
+ * does not end with a sleep as leader, and the general way, which only observed schedulers take. */
 #include "jobs.h"
 #include "simulator/sim.h"
 
@@ -29,7 +28,7 @@ static void end(hora_future *future)
 
 /* ---- who looks next ---- */
 
-/* The worker that has put the series back is one too many, and leaves: the other one wakes up for the next run. */
+/* The worker that has put the series back is surplus and leaves: the other one wakes up for the next run. */
 MEDIUM_SCENARIO(series_returns_and_its_worker_leaves)
 {
     begin(2);
@@ -39,7 +38,8 @@ MEDIUM_SCENARIO(series_returns_and_its_worker_leaves)
     end(future);
 }
 
-/* The worker that has put it back takes another task, which keeps it: the other worker is in time for the next run. */
+/* The worker that has put the series back takes another task, which keeps it busy: the other worker is in
+ * time for the next run. */
 LARGE_SCENARIO(series_returns_and_its_worker_is_kept)
 {
     begin(2);
@@ -66,8 +66,8 @@ LARGE_SCENARIO(series_returns_beside_another)
 
 /* ---- what has changed before the worker sleeps ---- */
 
-/* Fewer workers, and a shutdown that lets the series go on: the worker sees both, although it was not idle when they
- * came. */
+/* The number of workers is reduced, and a shutdown lets the series continue: the worker notices both,
+ * although it was not idle at that moment. */
 SCENARIO(series_returns_after_its_scheduler_is_shut_down)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .continue_periodic = true));
@@ -126,8 +126,8 @@ static void see_run(hora_pool *pool, const hora_run_info *run, void *arg)
     CHECK(pool == scheduler && run->future != NULL);
 }
 
-/* A hook sees each run, so the run ends, and its series is put back, in visits of their own. A re-timing that comes
- * between the two counts. */
+/* A hook observes each run, so the end of the run and putting the series back are separate visits. A
+ * re-timing between the two takes effect. */
 SCENARIO(series_returns_the_general_way_and_is_retimed)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .after = see_run));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_spin.c - takers that look for a while before they sleep: whoever sleeps is told all the same */
+/* scenario_spin.c - takers that poll for a while before they sleep: a sleeping taker is woken nevertheless */
 #include <string.h>
 
 #include "exec/backlog.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_standby.c - a scheduler's workers that sleep: leader, standby, searcher
+/* scenario_standby.c - the sleeping workers of a scheduler: leader, standby, searcher
  *
- * Whenever a worker is idle, what is due begins at its time, also if those who were to wake up for it are busy with something else. See
- * src/exec/standby.c; the jobs assert that they are punctual. */
+ * Whenever a worker is idle, a due task begins at its time, also if the workers that would wake up for it are
+ * busy. See src/exec/standby.c. The jobs assert that they are punctual. */
 #include "jobs.h"
 #include "simulator/sim.h"
 
@@ -56,7 +56,8 @@ LARGE_SCENARIO(standby_chain_reaches_the_last)
     end(3);
 }
 
-/* A worker that is awake goes on with what is due, and with what becomes due; whoever slept for it finds nothing. */
+/* A worker that is awake continues with tasks that are due, and with those that become due; the worker that
+ * slept for them finds nothing. */
 LARGE_SCENARIO(standby_finds_what_it_slept_for_gone)
 {
     begin(2);
@@ -66,7 +67,8 @@ LARGE_SCENARIO(standby_finds_what_it_slept_for_gone)
     end(3);
 }
 
-/* What the standby sleeps for is cancelled, and what follows is due much later: then nobody is late for that. */
+/* The task for which the standby sleeps is cancelled, and the one after it is due much later: no worker is
+ * late for that. */
 LARGE_SCENARIO(standby_outlives_its_task)
 {
     begin(2);

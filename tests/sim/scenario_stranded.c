@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_stranded.c - pools that cannot start a thread at first: what they have accepted runs in the end,
- * and no wait hangs
+/* scenario_stranded.c - pools that cannot start a thread at first: accepted tasks run in the end
  *
- * The factory fails so many times and then works. Time passes in the simulator when all threads wait. */
+ * The factory fails a number of times and then works. In the simulator time passes when all threads wait. */
 #include <stdatomic.h>
 
 #include "harness.h"
@@ -63,7 +62,7 @@ static void count_drop(void *arg)
 
 static atomic_int accepted;
 
-/* Whoever is told that its task was accepted sees it end. */
+/* A caller whose task was accepted sees it end. */
 static void submit_and_get(void *arg)
 {
     hora_future *future;
@@ -150,7 +149,7 @@ static int nothing(void *arg, void **ret_result)
     return 0;
 }
 
-/* Nobody waits for the pool, and nothing else is submitted. */
+/* No thread waits for the pool, and nothing else is submitted. */
 LARGE_SCENARIO(stranded_worker_stays_until_it_is_replaced)
 {
     CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
@@ -201,7 +200,8 @@ static void execute_or_count_down(void *arg)
         CHECK_OK(hora_latch_count_down(latch));
 }
 
-/* One counts on the thread of the other, which does not start since the pool is shut down; and no thread waits for the pool. */
+/* One submitter relies on the thread that the other one starts. That thread does not start, because the pool
+ * is shut down, and no thread waits for the pool. */
 LARGE_SCENARIO(stranded_submitter_meets_shutdown)
 {
     CHECK_OK(hora_latch_new(2, NULL, &latch, NULL));

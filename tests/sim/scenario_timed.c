@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_timed.c - the inbox of a delay queue: what was put before a take began is never overtaken, and nobody sleeps too long
+/* scenario_timed.c - the inbox of a delay queue: elements are not overtaken, and no taker sleeps too long
  *
- * scenario_delay.c is about who leads. Here somebody puts while somebody else takes, looks, sleeps, closes or frees. */
+ * scenario_delay.c is about leaders. Here one thread puts while another takes, looks, sleeps, closes or
+ * frees. */
 #include <poll.h>
 
 #include "kinds.h"
@@ -45,8 +46,8 @@ static void poll_one(int value)
     CHECK_POINTER(item, &kinds_values[value]);
 }
 
-/* Those that somebody has looked at are in the container; then come some for the inbox, and one that is due by what the queue
- * has read of the clock already. Each leaves in its turn. */
+/* Elements that a thread has looked at are in the container. Then some are put into the inbox, and one that
+ * is due by the last clock reading of the queue. All leave in order. */
 SCENARIO(timed_inbox_is_not_overtaken)
 {
     begin();
@@ -75,7 +76,8 @@ static void put_soonest(void *arg)
     hora__atomic_store(&has_put, 1);
 }
 
-/* Three are due, and the soonest of them is put while the others are taken: once it has been put, it comes next. */
+/* Three elements are due, and the first of them is put while the others are taken: once it has been put, it
+ * is taken next. */
 SCENARIO(timed_put_meets_polls)
 {
     void *item;
@@ -161,7 +163,8 @@ LARGE_SCENARIO(timed_puts_meet_two_takers)
     end();
 }
 
-/* What has been taken may be the last that the queue is there for: who put it does not touch the queue any more. */
+/* The taker of the last element may free the queue, so the thread that put it does not touch the queue any
+ * more. */
 SCENARIO(timed_free_right_after_take)
 {
     void *item;
@@ -217,7 +220,7 @@ static bool is_readable(int fd)
     return poll(&looked_at, 1, 0) == 1;
 }
 
-/* The descriptor, made while somebody puts, shows the element as soon as that has been put. */
+/* The descriptor, made while a thread puts an element, shows the element as soon as it has been put. */
 SCENARIO(timed_put_meets_the_descriptor)
 {
     void *item;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_timer.c - timers in memory of the caller: each start runs once or is cancelled, in time, and afterwards the memory is the
- * caller's
+/* scenario_timer.c - timers in memory of the caller: each start runs once or is cancelled, in time
  *
- * Every run asserts that it is not early, and that its timer is not pending. A timer that is not pending is overwritten: who touches it
- * then is found. */
+ * Each run asserts that it is not early and that its timer is not pending. The memory of a timer that is not
+ * pending belongs to the caller. The test overwrites it, so that a use of it is detected. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -57,7 +56,7 @@ static hora_pool_stats stats(void)
     return now;
 }
 
-/* Nobody may touch it any more. */
+/* No thread may touch it any more. */
 static void spoil(int i)
 {
     all[i].is_gone = true;
@@ -197,7 +196,7 @@ static void look(void *arg)
     (void)stats();
 }
 
-/* Somebody moves what was posted into the heap while it is being cancelled. */
+/* Another thread moves a posted timer into the heap while it is being cancelled. */
 SCENARIO(timer_cancel_meets_a_look)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -218,7 +217,8 @@ static void wait_for_quiet(void *arg)
     quiesce();
 }
 
-/* Who waits for quiet is told also if the last is cancelled, wherever that stands: the second is only posted. */
+/* A thread that waits until the scheduler is idle is woken also if the last timer is cancelled, wherever the
+ * timer is: the second one is still in a lane. */
 SCENARIO(timer_cancel_meets_a_quiescer)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_timer_queue.c - waiting for the first entry of an timer queue, which can also be moved, held back and put back
+/* scenario_timer_queue.c - waiting for the first entry of a timer queue, which can be moved or paused
  *
- * As scenario_delay.c, for what the timer queue adds to a delay queue; without the pool around it, so that every schedule can be tried. */
+ * These scenarios extend scenario_delay.c by what a timer queue adds to a delay queue. There is no pool
+ * around the queue, so that every schedule can be tried. */
 #include "harness.h"
 #include "sched/scheduled.h"
 
@@ -152,7 +153,7 @@ SCENARIO(timer_queue_lead_passes_when_leader_is_interrupted)
     end();
 }
 
-/* Timed out: it led for an entry that was moved away, and its time is over before the new time of that one. */
+/* The timeout of the leader expires: its entry was moved, and the new time is after the timeout. */
 SCENARIO(timer_queue_lead_passes_when_leader_times_out)
 {
     struct taken leader = {NULL, 0, 10};
@@ -226,7 +227,8 @@ SCENARIO(timer_queue_head_is_moved_back)
     end();
 }
 
-/* Held back while the leader sleeps for it, and let go again: it is given then, at once if its time has come. */
+/* An entry is paused while the leader sleeps for it, and resumed: it is given then, at once if its time has
+ * come. */
 SCENARIO(timer_queue_head_is_paused)
 {
     struct taken other;
@@ -245,7 +247,7 @@ SCENARIO(timer_queue_head_is_paused)
     end();
 }
 
-/* Held back and let go before its time. */
+/* An entry is paused and resumed before its time. */
 SCENARIO(timer_queue_head_is_paused_for_a_moment)
 {
     struct taken other;
@@ -280,7 +282,7 @@ SCENARIO(timer_queue_entry_comes_back_as_head)
     end();
 }
 
-/* With slack nobody wakes up for an entry before it must be taken, but whoever is awake takes it. */
+/* No worker wakes up for an entry with slack before it must be taken, but a worker that is awake takes it. */
 SCENARIO(timer_queue_slack_saves_a_wake_up)
 {
     struct taken first;
@@ -299,7 +301,7 @@ SCENARIO(timer_queue_slack_saves_a_wake_up)
     end();
 }
 
-/* Nobody else comes: then it is taken at the last moment, also if it was moved. */
+/* If no other worker is awake, the entry is taken at the last moment, also if it was moved. */
 SCENARIO(timer_queue_slack_ends)
 {
     struct taken other;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_timer_stop.c - timers that are stopped, and timers that go to another scheduler: afterwards the memory is the owner's
+/* scenario_timer_stop.c - timers that are stopped, and timers that are started on another scheduler
  *
- * A timer that has been stopped is overwritten at once: who touches it then is found; and its function asserts that it does not run. */
+ * Afterwards the memory belongs to the owner. The test overwrites a timer as soon as it has been stopped, so
+ * that a use of it is detected, and its function asserts that it does not run. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static hora_pool_stats stats(void)
     return now;
 }
 
-/* Nobody may touch it any more. */
+/* No thread may touch it any more. */
 static void spoil(int i)
 {
     all[i].is_gone = true;

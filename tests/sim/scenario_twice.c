@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_twice.c - a future that is queued twice: one worker runs it, another one meets it, and a hook ends the thread of that one
+/* scenario_twice.c - a future that is queued twice, of whose two workers one loses its thread
  *
- * What the second worker does has no effect on the run: the outcome is that of the body, and the argument is dropped once. */
+ * The second worker has no effect on the run: the outcome is that of the body, and the argument is dropped
+ * once. */
 #include <stdatomic.h>
 
 #include "harness.h"
@@ -90,7 +91,8 @@ MEDIUM_SCENARIO(future_met_by_a_thread_that_ends_before_it)
     meets_twice(HORA_POOL_OPTIONS(.core_threads = 2, .before = before));
 }
 
-/* It has run, and the hook after that ends the thread: the other entry is still the pool's, so a cancel or a wait finds its owner. */
+/* The future has run, and the after hook ends the thread. The other entry still belongs to the pool, so a
+ * cancel or a wait finds its owner. */
 static void end_first_thread(hora_pool *pool, const hora_run_info *info, void *context)
 {
     (void)pool;

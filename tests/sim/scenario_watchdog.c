@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_watchdog.c - waiting that notices a set clock: no step is slept through, and only who watches is woken by one */
+/* scenario_watchdog.c - waits that notice a set clock: no step is missed, and only watchers wake up */
 #include "harness.h"
 #include "simulator/sim.h"
 #include "sync/clock.h"
@@ -54,7 +54,8 @@ SCENARIO(watch_sees_a_virtual_step)
     CHECK_OK(hora_virtual_clock_free(vclock));
 }
 
-/* A suspend wakes who watches, on whatever line it waits, and with a deadline too. Who does not watch sleeps on. */
+/* A suspend wakes a thread that watches, on whichever timeline it waits, and with a deadline, too. A thread
+ * that does not watch sleeps on. */
 SCENARIO(watch_is_woken_alone)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
@@ -75,7 +76,8 @@ SCENARIO(watch_is_woken_alone)
     CHECK_OK(hora_virtual_clock_free(vclock));
 }
 
-/* Time that only passes is no step; and one that is taken back again need not be noticed, nor may it end the wait for good. */
+/* The passing of time is not a step. A step that is taken back need not be noticed, and must not end the wait
+ * for good. */
 SCENARIO(watch_lets_time_pass)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
@@ -135,7 +137,8 @@ SCENARIO(watch_can_be_interrupted)
         CHECK_INT(waits[0].wake, HORA__WAKE_INTERRUPTED);
 }
 
-/* To watch costs nothing: one sleep until the deadline, on every line. Without descriptors it is one a second. */
+/* Watching costs nothing: there is one sleep until the deadline, on every timeline. Without descriptors there
+ * is one per second. */
 SCENARIO(watch_sleeps_until_its_time)
 {
     for (int timeline = 0; timeline < 3; timeline++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_zones.c - zones are refreshed while tasks wait for their times, are taken, run, are put back, cancelled, paused or just scheduled
+/* scenario_zones.c - zones are refreshed while tasks wait, run and change
  *
- * Every minute of a zone: by its old rules at 60, 120, ... seconds after the start, by its new ones at 30, 90, ... Once a refresh
- * is over, the next run that had not begun is at a time of the new rules. */
+ * The expression matches every minute of a zone: by its old rules at 60, 120, ... seconds after the start, by
+ * its new ones at 30, 90, ... When a refresh has returned, the next run that had not begun is at a time of
+ * the new rules. */
 #include "../api/zone_support.h"
 #include "jobs.h"
 
@@ -92,7 +93,8 @@ SCENARIO(zones_refresh_meets_expiry)
     jobs_check(0, 1);
 }
 
-/* The first run is by the old rules. It ends when zones are refreshed: the worker asks the trigger and puts the task back meanwhile. */
+/* The first run is by the old rules. It ends while zones are refreshed, when the worker asks the trigger and
+ * puts the task back. */
 static void refresh_at_the_end_of_a_run(hora_ns takes, hora_ns at)
 {
     begin(1);
@@ -134,7 +136,8 @@ MEDIUM_SCENARIO(zones_refresh_meets_refresh)
     jobs_check(0, 1);
 }
 
-/* A task is scheduled with a zone that another one has, so that it is refreshed in any case: and also if the trigger was asked before. */
+/* A task is scheduled with a zone that another task has, so that the zone is refreshed in any case, also if
+ * the trigger was asked before. */
 MEDIUM_SCENARIO(zones_refresh_meets_newcomer)
 {
     begin(1);
@@ -153,7 +156,8 @@ MEDIUM_SCENARIO(zones_refresh_meets_newcomer)
     jobs_check(1, 1);
 }
 
-/* Its trigger may not be known to those who refresh: then it has the new rules because it came later, or refreshes them itself. */
+/* The refreshing thread may not find this trigger. Then the task has the new rules because it was scheduled
+ * later, or the scheduling call refreshes them itself. */
 SCENARIO(zones_refresh_meets_first_task)
 {
     begin(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulator.h - how the simulator is tested: toy programs on the bare platform calls, and what it must make of them
+/* simulator.h - tests of the simulator itself: toy programs on the bare platform calls, with known verdicts
  *
- * PROOF(name) { ... } is one test. It runs toy programs in the simulator and CHECKs the verdicts; the programs themselves
- * say MUST where a schedule that gets there differently is a failure. */
+ * PROOF(name) { ... } is one test. It runs toy programs in the simulator and CHECKs the verdicts. The
+ * programs use MUST for conditions whose violation is a failure of the schedule. */
 #ifndef HORA_TESTS_SIMULATOR_H
 #define HORA_TESTS_SIMULATOR_H
 
@@ -59,7 +59,7 @@ extern struct hora__sim_result result; /* of the last run */
 enum hora__sim_verdict run(void (*body)(void), struct hora__sim_options options);
 #define RUN(body, ...) run((body), (struct hora__sim_options){__VA_ARGS__})
 
-/* The schedule in which nobody is preempted. */
+/* The schedule without preemptions. */
 #define DEFAULT .mode = HORA__SIM_REPLAY, .schedule = ""
 
 /* Tries seeds, or all schedules, until one fails; how many were tried, 0 if none fails. */

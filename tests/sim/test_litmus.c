@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_litmus.c - the simulator's weak memory, shown by the programs that memory models are explained with
+/* test_litmus.c - the simulator's weak memory, shown by the usual litmus tests of memory models
  *
- * How it works      A litmus is two to four threads of a few operations on the words x and y, and a list of the outcomes that
- *                   C17 allows, each a text of the values that were loaded. Each litmus runs under all schedules within a bound,
- *                   and under many at random. An outcome that is not in the list fails the test. So does one that is in the
- *                   list and was never seen, but for those in parentheses: C17 allows them, and the simulator does not
- *                   show them (see weak.c, "Not simulated").
- * Output            A table, one line per litmus: outcomes that were seen, allowed ones that were not, the number of schedules. */
+ * How it works      A litmus is two to four threads with a few operations on the words x and y, and a list of
+ *                   the outcomes that C17 allows, each a text of the loaded values. Each litmus runs under
+ *                   all schedules within a bound, and under many random ones. The test fails if it sees an
+ *                   outcome that is not in the list, or if it never sees one that is. Outcomes in parentheses
+ *                   are exceptions: C17 allows them, and the simulator does not show them (see weak.c, "Not
+ *                   simulated").
+ * Output            A table with one line per litmus: outcomes that were seen, allowed ones that were not,
+ *                   the number of schedules. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +141,8 @@ THREAD(lb_2, r[1] = load(&y, RLX); store(&x, 1, RLX);)
 THREAD(ww_1, store(&x, 1, RLX); store(&y, 2, RLX);)
 THREAD(ww_2, store(&y, 1, RLX); store(&x, 2, RLX);)
 
-/* Dekker with the sequentially consistent half missing, as a lock-free "who sleeps looks again" would have it. */
+/* Dekker with one store that is not sequentially consistent, as a lock-free "look again before sleeping"
+ * would have it. */
 THREAD(dekker_1, (void)add(&x, 1, SC); r[0] = load(&y, RLX);)
 THREAD(dekker_2, store(&y, 1, REL); r[1] = load(&x, SC);)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedules.c - the simulator's schedules: found in every mode, repeated exactly, counted to the last one */
+/* test_schedules.c - the simulator's schedules: found in every mode, repeated exactly, all counted */
 #include "simulator.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include "sys/clock.h"
 #include "sys/futex.h"
 
-/* The waker changes a flag, the waiter looks at it and then sleeps on another word: the wake may come in between. */
+/* The waker changes a flag. The waiter reads the flag and then sleeps on another word, so the wake-up may
+ * come in between and be lost. */
 static void set_flag_and_wake(void *arg)
 {
     (void)arg;
@@ -160,7 +161,8 @@ PROOF(a_seed_gives_the_same_schedule_twice)
     CHECK(different > 150);
 }
 
-/* Two threads, each with `loads` calls and nothing else: the schedules are the words of so many M and C. */
+/* Two threads, each with `loads` calls and nothing else. The schedules correspond to the words of `loads`
+ * letters M and `loads` letters C. */
 static int loads;
 
 static void load_often(void *arg)
@@ -177,8 +179,8 @@ static void two_loaders(void)
     hora__os_thread_join(other);
 }
 
-/* In how many words, of which the set bits of `word_bits` stand for the other thread, the running thread gives way
- * at most `bound` times although it has something left to do. The first thread runs first. */
+/* The number of words in which the running thread is preempted at most `bound` times. The set bits of
+ * `word_bits` stand for the other thread. The first thread runs first. */
 static long count_words(int length, int bound)
 {
     long count = 0;
@@ -338,7 +340,8 @@ PROOF(random_numbers_come_from_the_seed_alone)
 PROOF(wakeups_are_counted)
 {
     CHECK(RUN(wakes, DEFAULT) == HORA__SIM_PASSED);
-    CHECK(result.wakeups == 1); /* nobody preempts, so the waiter waits */
+    /* Without preemptions the waiter waits. */
+    CHECK(result.wakeups == 1);
     CHECK(RUN(wakes, .mode = HORA__SIM_REPLAY, .schedule = "a") == HORA__SIM_PASSED);
     CHECK(result.wakeups == 0); /* the waker runs to its end first */
 }

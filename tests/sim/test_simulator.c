@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_simulator.c - the simulator finds what it is there to find: the programs in general, and every kind of end
+/* test_simulator.c - the simulator detects what it must detect: programs in general, and every kind of end
  *
- * What is tested elsewhere with the simulator rests on this and on the other test_ files of this folder. */
+ * All other tests that use the simulator rely on this file and the other test_ files of this folder. */
 #include "simulator.h"
 
 #undef NDEBUG /* one assertion here is to fail, in every build */
