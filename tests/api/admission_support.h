@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admission_support.h - what the tests of classes, keys and priorities share
+/* admission_support.h - shared by the tests of classes, keys and priorities
  *
- * A trial is a rig whose pool has admission, and a list of the tasks in the order in which they began. An act is such a task; it waits at a latch
- * of its own until it is let end, or ends at once. */
+ * A trial is a rig whose pool has admission, with a list of the tasks in the order in which they began. An
+ * act is such a task. It waits at its own latch until the test lets it end, or ends at once. */
 #ifndef HORA_TESTS_API_ADMISSION_SUPPORT_H
 #define HORA_TESTS_API_ADMISSION_SUPPORT_H
 
@@ -28,7 +28,7 @@ struct trial {
     atomic_int begun;
 };
 
-/* A pool with so many core threads, admission, and this ageing (0: the default). */
+/* Opens a pool with this number of core threads, admission, and this ageing (0: the default). */
 void trial_open(struct trial *t, int threads, hora_ns ageing);
 /* The same with options; admission is added. And only the clock: the pool is made by the caller. */
 void trial_open_with(struct trial *t, const hora_pool_options *options, hora_ns ageing);
@@ -39,7 +39,8 @@ void trial_close(struct trial *t);
 /* A class of the trial's pool. NULL only after a failed check. */
 hora_class *trial_class(struct trial *t, const hora_class_options *options);
 
-/* An act that waits until it is let end; one that ends at once. With terms, or NULL. Their ids count from 0. */
+/* Submit an act that waits until the test lets it end, or one that ends at once. The options may be NULL. The
+ * ids count from 0. */
 struct act *act_waiting(struct trial *t, const hora_task_options *terms);
 struct act *act_quick(struct trial *t, const hora_task_options *terms);
 /* Only the act: the caller runs act_run by itself. */

@@ -10,8 +10,8 @@
 /* What the parent made, as each test defines it. */
 struct family;
 
-/* Run a function in a child process, and fail the test with the line that failed there. A child that hangs is ended by its
- * alarm. */
+/* Runs a function in a child process. If a check fails there, fails the test with that line. An alarm ends a
+ * child that hangs. */
 void run_in_child(const char *file, void (*run)(struct family *family), struct family *family);
 #define in_child(run, family) run_in_child(__FILE__, (run), (family))
 

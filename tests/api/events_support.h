@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events_support.h - a listener that notes what it is told, in order
+/* events_support.h - a listener that records its events, in order
  *
- * A diary is the context of a listener. What several threads tell at the same time is noted in the order in which they come. */
+ * A diary is the context of a listener. Events that several threads report at the same time are recorded in
+ * the order in which they arrive. */
 #ifndef HORA_TESTS_API_EVENTS_SUPPORT_H
 #define HORA_TESTS_API_EVENTS_SUPPORT_H
 
@@ -12,9 +13,9 @@
 enum { MOST_NOTES = 64 };
 
 struct note {
-    char
-        what; /* S started, D done, F failed, R rejected, X expired, K skipped, U stuck, Z resized, T thread_failed, */
-              /* L woke_late, C clock_stepped */
+    /* S started, D done, F failed, R rejected, X expired, K skipped, U stuck, Z resized, T thread_failed,
+     * L woke_late, C clock_stepped */
+    char what;
     hora_event event;  /* its pointers are only compared */
     char name[32];     /* of the task; "": none */
     bool future_done;  /* whether its future was done at that moment */
@@ -24,8 +25,8 @@ struct note {
 struct diary {
     atomic_int count;
     struct note notes[MOST_NOTES];
-    void (*then)(hora_pool *pool, char what, const hora_event *event,
-                 void *context); /* called after a note, if any */
+    /* called after a note; NULL: none */
+    void (*then)(hora_pool *pool, char what, const hora_event *event, void *context);
     void *then_context;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* invoke_support.h - what the tests of invoke all and invoke any share
+/* invoke_support.h - shared by the tests of invoke all and invoke any
  *
- * A venue is where tasks are executed: in the calling thread, by a user's executor of three lines; on a pool, or one with hooks; on a
- * scheduler, or one with hooks and decorate. The JDK's suite has the same tests for all five. */
+ * A venue is a place where tasks are executed: the calling thread, by an executor of three lines; a pool,
+ * with or without hooks; a scheduler, with or without hooks and decorate. The JDK's suite has the same tests
+ * for all five. */
 #ifndef HORA_TESTS_API_INVOKE_SUPPORT_H
 #define HORA_TESTS_API_INVOKE_SUPPORT_H
 
@@ -64,7 +65,7 @@ int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hor
 
 enum { MOST_INVOKED = 4 };
 
-/* One of the calls in a thread of its own, on jobs. */
+/* Makes one of the calls in a separate thread, on jobs. */
 struct invocation {
     struct call call;
     struct venue *venue;

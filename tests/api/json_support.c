@@ -150,7 +150,8 @@ bool json_is_valid(const char *text)
 
 /* ---- finding ---- */
 
-/* The member of an object with this key, or the value of an array with this index; NULL: there is none. With no key: counts them. */
+/* The member of an object with this key, or the value of an array with this index; NULL: not found. Without a
+ * key: counts them. */
 static const char *step(const char *at, const char *key, size_t length, int *ret_count)
 {
     bool is_object = *at == '{';

@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a text is one JSON value, strictly: RFC 8259, in UTF-8, no key twice in an object, and nothing behind it but white space. */
+/* True if a text is exactly one JSON value by RFC 8259, in UTF-8, with no duplicate keys in an object, and
+ * followed only by white space. */
 bool json_is_valid(const char *text);
 
-/* The value at a path such as "workers/0/task/name" in a valid text: a string without its quotes and escapes, "{" for an object, "[" for
- * an array, else as it stands there. NULL: there is none. Valid until the next call. */
+/* Returns the value at a path such as "workers/0/task/name" in a valid text: a string without its quotes and
+ * escapes, "{" for an object, "[" for an array, otherwise the text of the value. NULL: not found. Valid until
+ * the next call. */
 const char *json_at(const char *text, const char *path);
 
 /* How many values an array, or members an object, at a path has; -1: there is none. */

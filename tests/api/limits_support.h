@@ -20,7 +20,7 @@ struct seen {
     char name[32]; /* of the last one */
 };
 
-/* A pool, or a scheduler, with so many threads, whose listener notes what has expired and what is stuck. */
+/* Open a pool or a scheduler with this number of threads, whose listener records expired and stuck tasks. */
 void limits_open(struct rig *r, struct seen *seen, int threads);
 void limits_open_scheduler(struct rig *r, struct seen *seen, int threads);
 

@@ -339,7 +339,7 @@ void start_pool_call(struct call *call, struct rig *r, int (*run)(struct call *c
 
 /* ---- futures ---- */
 
-/* All that somebody might try in order to change the outcome. */
+/* Everything that a caller might try in order to change the outcome. */
 static void try_to_confuse(const char *file, int line, hora_future *future)
 {
     const hora_task *task = hora_future_task(future);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool_support.h - what the tests of futures and pools share
+/* pool_support.h - shared by the tests of futures and pools
  *
- * A rig is a pool on a virtual clock, with a gate at which tasks can wait. Its workers attach themselves to the clock, so after
- * settle() every one of them is idle or waits, and counts are exact. A job is a task that counts what happens to it. */
+ * A rig is a pool on a virtual clock, with a gate at which tasks can wait. Its workers attach themselves to
+ * the clock, so after settle() each of them is idle or waits, and counts are exact. A job is a task that
+ * counts what happens to it. */
 #ifndef HORA_TESTS_API_POOL_SUPPORT_H
 #define HORA_TESTS_API_POOL_SUPPORT_H
 
 #include "support.h"
 
-/* A promise of pools: once for a plain pool, and once for one with all three hooks, as the JDK's suite has it for a class
- * derived from its pool. `test` is the name in that suite; `more` are further rows. */
+/* A promise of pools, tested for a plain pool and for one with all three hooks, as the JDK's suite does with
+ * a class derived from its pool. `test` is the name in that suite; `more` are further rows. */
 #define ON_BOTH_POOLS(promise, test, more)                              \
     static void promise(bool hooked);                                   \
     TEST(pool_##promise, "ThreadPoolExecutorTest." test " " more)       \
@@ -52,8 +53,8 @@ void rig_open(struct rig *r, bool hooked, const hora_pool_options *options);
 void rig_prepare(struct rig *r, bool hooked);
 int rig_try_pool(struct rig *r, const hora_pool_options *options, hora_error *reason);
 void rig_pool(struct rig *r, const hora_pool_options *options);
-/* With HORA_TEST_ADMISSION in the environment the pools of rigs have admission, where that is possible. Without task options nothing
- * else changes. */
+/* With HORA_TEST_ADMISSION in the environment the pools of rigs have admission, where that is possible.
+ * Without task options nothing else changes. */
 bool rigs_have_admission(void);
 /* A pool whose only thread is busy until the gate is opened. */
 void rig_open_occupied(struct rig *r);
@@ -63,7 +64,8 @@ hora_future *rig_open_stranded(struct rig *r, const hora_task *task, const hora_
 
 /* Open the gate, shut down, wait for the end and check the books. */
 void rig_finish(struct rig *r);
-/* The same, and free everything; futures of the pool must be gone. The pool may be so already: then it is NULL. */
+/* The same, and frees everything. No future of the pool may be left. If the pool has been freed already, it
+ * is NULL. */
 void rig_close(struct rig *r);
 
 void rig_open_gate(struct rig *r);
@@ -98,7 +100,8 @@ void job_drop(void *job);
 void job_drop_result(void *job);
 void job_done(hora_future *future, void *job);
 
-#define JOB(job)         HORA_TASK(job_run, (job), .drop = job_drop, .drop_result = job_drop_result, .name = "job")
+#define JOB(job) HORA_TASK(job_run, (job), .drop = job_drop, .drop_result = job_drop_result, .name = "job")
+
 #define A_JOB(r)         {.rig = (r)}
 #define A_WAITING_JOB(r) {.rig = (r), .waits = true}
 #define A_DEAF_JOB(r)    {.rig = (r), .waits = true, .deaf = true}
@@ -117,7 +120,7 @@ void execute_jobs(struct rig *r, struct job *jobs, int n);
 void check_job(const char *file, int line, struct job *job, int runs);
 #define CHECK_JOB(job, runs) check_job(__FILE__, __LINE__, (job), (runs))
 
-/* Waiting for a future in a thread of its own; item is the result. */
+/* Waits for a future in a separate thread; item is the result. */
 void start_get(struct call *call, struct fixture *f, hora_future *future);
 void start_get_for(struct call *call, struct fixture *f, hora_future *future, hora_ns timeout);
 /* A call of the pool, with a timeout. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registrar_support.h - what the tests of registrars share
+/* registrar_support.h - shared by the tests of registrars
  *
- * An office is a stage with a registrar. The tasks are ticks, so all times are seconds since it was opened. The clock is virtual and begins
- * on a whole second, so cron has exact answers. */
+ * An office is a stage with a registrar. The tasks are ticks, so all times are seconds since the office was
+ * opened. The clock is virtual and starts on a whole second, so cron has exact answers. */
 #ifndef HORA_TESTS_API_REGISTRAR_SUPPORT_H
 #define HORA_TESTS_API_REGISTRAR_SUPPORT_H
 

@@ -5,8 +5,8 @@
  *
  *     SHARED(array, ARRAY, poll_gives_all_in_order, "ArrayBlockingQueueTest.testPoll")
  *
- * is the test array_poll_gives_all_in_order. rows_alone.c has those that need one thread, rows_waiting.c those where
- * somebody waits. */
+ * is the test array_poll_gives_all_in_order. rows_alone.c has the tests that need one thread, rows_waiting.c
+ * those in which a thread waits. */
 #ifndef HORA_TESTS_API_ROWS_H
 #define HORA_TESTS_API_ROWS_H
 

@@ -161,7 +161,8 @@ static void check_all_there(void *const *items, int n, enum kind kind)
     }
 }
 
-/* With room to spare, with exactly enough, and with too little: the answer is always the number of elements. */
+/* With more than enough room, with exactly enough, and with too little: the result is always the number of
+ * elements. */
 void snapshot_copies_all(enum kind kind)
 {
     struct fixture f;
@@ -242,7 +243,8 @@ static int remove_visit(void *element, void *context)
     return 0;
 }
 
-/* Elements 2, 1, 3 are put; the first in the queue's own order is removed by the visitor, the others stay in order. */
+/* Elements 2, 1, 3 are put. The visitor removes the first in the queue's own order; the others stay in
+ * order. */
 void visitor_may_remove_what_it_sees(enum kind kind)
 {
     struct fixture f;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_support.h - what the tests of hora_scheduler_schedule_with share
+/* schedule_support.h - shared by the tests of hora_scheduler_schedule_with
  *
- * A stage is a scheduler on a virtual clock that notes what it is told. Time goes by from moment to moment: at each, everything that is due
- * is done. A tick is a task that notes when it begins, takes its time, and fails if told so. All times are seconds
- * since the stage was opened, by the line of the tick: so a table of numbers says what must happen. */
+ * A stage is a scheduler on a virtual clock, with a listener that records its events. Time passes from moment
+ * to moment, and at each moment everything that is due is done. A tick is a task that records when it begins,
+ * takes its time, and fails if it is told to. All times are seconds since the stage was opened, on the
+ * timeline of the tick. So a table of numbers says what must happen. */
 #ifndef HORA_TESTS_API_SCHEDULE_SUPPORT_H
 #define HORA_TESTS_API_SCHEDULE_SUPPORT_H
 
@@ -47,7 +48,7 @@ void stage_open_unheard(struct stage *stage, const hora_scheduler_options *optio
 /* Open the gate, cancel what is left, and end all; futures must be gone. */
 void stage_close(struct stage *stage);
 
-/* Let so many seconds pass, with all that happens meanwhile. */
+/* Lets this number of seconds pass, with everything that is due in that time. */
 void stage_pass(struct stage *stage, int seconds);
 /* The same at once: what is due meanwhile comes late. */
 void stage_leap(struct stage *stage, hora_ns by);
@@ -88,7 +89,7 @@ void tick_drop_result(void *tick);
 hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick,
                         const hora_schedule *spec);
 #define START(stage, tick, ...) start_tick(__FILE__, __LINE__, (stage), (tick), HORA_SCHEDULE(__VA_ARGS__))
-/* Cancel it, let go of it, and see that the task is dropped once no run is going. */
+/* Cancels it, releases it, and checks that the task is dropped once no run is active. */
 void end_tick(const char *file, int line, struct tick *tick, hora_future *future);
 #define END(tick, future) end_tick(__FILE__, __LINE__, (tick), (future))
 
@@ -105,8 +106,8 @@ hora_schedule_info info_of(hora_future *future);
 /* A time of hora_schedule_info, in nanoseconds since the stage was opened; HORA_NEVER stays. */
 hora_ns since_zero(const struct stage *stage, const hora_schedule_info *info, hora_ns time);
 
-/* A function for `next`: the seconds of a table since the stage was opened, ended by -1. It counts its calls, and sees that it is never called by
- * two at once. */
+/* A function for `next`: the seconds of a table since the stage was opened, terminated by -1. It counts its
+ * calls, and checks that no two threads call it at once. */
 struct timetable {
     struct stage *stage;
     hora_clock_id line;

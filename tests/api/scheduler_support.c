@@ -35,8 +35,8 @@ static void terminated_hook(hora_pool *pool, void *context)
     atomic_fetch_add(&r->terminated, 1);
 }
 
-/* What decorate puts around a task. Nobody tells it of tasks that are refused later, so none is ever given back: they are used in
- * turn, and there are more than any test has alive. */
+/* The wrapper that decorate puts around a task. decorate does not learn which tasks are rejected later, so a
+ * wrapper is never given back. They are used in turn, and there are more than any test needs at once. */
 struct wrapper {
     struct rig *rig;
     hora_task inner;

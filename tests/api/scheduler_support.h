@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler_support.h - what the tests of schedulers share
+/* scheduler_support.h - shared by the tests of schedulers
  *
- * A scheduler is a pool, so the rig of pool_support.h holds it, and jobs are its tasks. Time is virtual: pass() lets it go by, and
- * after it everything that was due has been done. A beat is a task that notes when it begins, and takes its time. */
+ * A scheduler is a pool, so the rig of pool_support.h holds it, and jobs are its tasks. Time is virtual.
+ * pass() lets time pass, and when it returns everything that was due has been done. A beat is a task that
+ * records when it begins, and takes its time. */
 #ifndef HORA_TESTS_API_SCHEDULER_SUPPORT_H
 #define HORA_TESTS_API_SCHEDULER_SUPPORT_H
 
@@ -10,8 +11,9 @@
 
 #include "pool_support.h"
 
-/* A promise of schedulers: once for a plain one, and once for one with all hooks and a decorate function that wraps each task, as
- * the JDK's suite has it for a derived class. `test` is the name in that suite; `more` are further rows. */
+/* A promise of schedulers, tested for a plain one and for one with all hooks and a decorate function that
+ * wraps each task, as the JDK's suite does with a derived class. `test` is the name in that suite; `more` are
+ * further rows. */
 #define ON_BOTH_SCHEDULERS(promise, test, more)                                \
     static void promise(bool decorated);                                       \
     TEST(scheduler_##promise, "ScheduledExecutorTest." test " " more)          \
@@ -24,7 +26,8 @@
     }                                                                          \
     static void promise(bool decorated)
 
-/* Open a rig with a scheduler of these options; the clock, the context and, if decorated, hooks and decorate are added. */
+/* Opens a rig with a scheduler of these options. Adds the clock and the context and, if decorated, hooks and
+ * decorate. */
 void scheduler_open(struct rig *r, bool decorated, const hora_scheduler_options *options);
 /* The same after rig_prepare, without failing the test if it is refused. */
 int try_scheduler(struct rig *r, const hora_scheduler_options *options, hora_error *reason);

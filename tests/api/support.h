@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* support.h - what the tests of the public interface share
+/* support.h - shared by all tests of the public interface
  *
- * A fixture is a virtual clock and, mostly, a queue of some kind on it. A call is one blocking call made by a thread of
- * its own: the test starts it, lets the clock settle, sees that it is blocked, does something, and sees it return.
- * The CHECK_ macros report the line where they stand. */
+ * A fixture is a virtual clock and, mostly, a queue of some kind on it. A call is one blocking call that a
+ * separate thread makes: the test starts it, lets the clock settle, checks that it is blocked, does
+ * something, and checks that it returns. The CHECK_ macros report their own line. */
 #ifndef HORA_TESTS_API_SUPPORT_H
 #define HORA_TESTS_API_SUPPORT_H
 
@@ -35,7 +35,8 @@ enum { ELEMENTS = 2 * SIZE };    /* elements there are */
 #define A_WHILE      HORA_MS(12) /* a timeout that passes */
 #define A_LONG_WHILE HORA_SECONDS(10)
 
-/* What the queues hold. Priority queues order detached; delay queues by due, which lies in the past at first. */
+/* The elements of the queues. Priority queues order them by value, delay queues by due, which lies in the
+ * past at first. */
 struct element {
     int value;
     hora_ns due;
@@ -77,7 +78,8 @@ void fixture_open_queue(struct fixture *f, enum kind kind, int capacity);
 /* Ends both, and checks that nothing used them any more. */
 void fixture_close(struct fixture *f);
 
-/* A queue of the fixture's kind on some clock, for tests that need another destructor or clock than the fixture's. */
+/* A queue of the fixture's kind on some clock, for tests that need another destructor or clock than that of
+ * the fixture. */
 int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(void *item),
                const hora_clock *clock, hora_queue **ret_queue);
 
@@ -126,7 +128,8 @@ void start_sleep(struct call *call, struct fixture *f, const hora_clock *clock, 
 /* Anything else: call->run and its arguments are set by the caller. */
 void start_call(struct call *call, struct fixture *f);
 
-/* A call of this thread that reports the interrupt that is pending, clears it, and leaves its output, if any, alone. */
+/* Checks a call of this thread that reports the pending interrupt, clears it, and does not change its output,
+ * if any. */
 void check_interrupted(const char *file, int line, const char *what, int result, void **output);
 #define CHECK_INTERRUPTED(result, output) \
     (interrupt_self(), check_interrupted(__FILE__, __LINE__, #result, (result), (output)))
@@ -135,8 +138,8 @@ void check_interrupted(const char *file, int line, const char *what, int result,
 bool check_blocked(const char *file, int line, struct call *call);
 #define CHECK_BLOCKED(call) check_blocked(__FILE__, __LINE__, (call))
 
-/* The call has ended, or does so by itself, with this result and no interrupt pending; outputs are untouched on error.
- * Joins. */
+/* Checks that the call has ended, or ends by itself, with this result and no pending interrupt. On error it
+ * has not changed its outputs. Joins. */
 void check_returns(const char *file, int line, struct call *call, int want);
 #define CHECK_RETURNS(call, want) check_returns(__FILE__, __LINE__, (call), (want))
 
@@ -152,9 +155,11 @@ void check_takes(const char *file, int line, struct call *call, const void *want
 void check_interruptible(const char *file, int line, struct call *call);
 #define CHECK_INTERRUPTIBLE(call) check_interruptible(__FILE__, __LINE__, (call))
 
-/* It waits for `timeout` exactly, then returns HORA_ETIMEDOUT (or `want`). No time has passed since it began. Joins. */
+/* Checks that the call waits for exactly `timeout` and then returns HORA_ETIMEDOUT (or `want`). No time has
+ * passed since it began. Joins. */
 void check_waits_for(const char *file, int line, struct call *call, hora_ns timeout, int want);
-#define CHECK_TIMES_OUT(call, timeout)       check_waits_for(__FILE__, __LINE__, (call), (timeout), HORA_ETIMEDOUT)
+#define CHECK_TIMES_OUT(call, timeout) check_waits_for(__FILE__, __LINE__, (call), (timeout), HORA_ETIMEDOUT)
+
 #define CHECK_WAITS_FOR(call, timeout, want) check_waits_for(__FILE__, __LINE__, (call), (timeout), (want))
 
 /* hora_queue_poll gives this element. */
@@ -194,8 +199,8 @@ int order_of(hora_future *a, hora_future *b);
 void check_no_order(const char *file, int line, hora_future *a, hora_future *b);
 #define CHECK_NO_ORDER(a, b) check_no_order(__FILE__, __LINE__, (a), (b))
 
-/* A call that was refused has written all of its hora_error: this code, this field (NULL: it is not looked at), and a sentence with
- * these words in it. */
+/* Checks that a rejected call has filled in its hora_error: this code, this field (NULL: not checked), and a
+ * sentence that contains these words. */
 void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field,
                    const char *words);
 #define CHECK_REFUSAL(error, code, field, words) \

@@ -51,7 +51,7 @@ TEST(admission_scheduler_keeps_the_limit_of_a_class, "")
     time_passes(&t, S(2));
     CHECK_BEGUN(&t, 0, 2);
     CHECK_INT(class_info(one).waiting, 1);
-    CHECK_INT(rig_stats(&t.r).queued, 1); /* it is still in the queue, for everybody */
+    CHECK_INT(rig_stats(&t.r).queued, 1); /* it still counts as queued */
     CHECK(is_queued(&t.r, t.acts[1].future));
     CHECK_INT(delay_of(t.acts[1].future), -S(1));
     act_let_end(&t.acts[0]);

@@ -115,7 +115,8 @@ TEST(calendar_window_follows_the_clocks_on_the_wall, "")
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
 }
 
-/* Every second of ten years, of four calendars at once; and the first moment that is free, as an excluding trigger finds it. */
+/* Every second of ten years, for four calendars at once; and the first free moment, as an excluding trigger
+ * finds it. */
 static bool walk_excludes(const hora_calendar_options *options, const hora_zone *zone, hora_ns at)
 {
     hora_local local;

@@ -21,7 +21,8 @@ struct journal {
     char order[64]; /* what happened, a letter each; by one worker at a time */
 };
 
-/* In the simulator all threads are one: so what the submitter has and what the worker has are told apart by name. */
+/* In the simulator all threads are one system thread, so the submitter's value and the worker's value have
+ * separate names. */
 static _Thread_local const char *current;
 static _Thread_local const char *stand_in;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chains.c - long chains in which the end of one future brings about the end of the next: they need no
- * stack */
+/* test_chains.c - long chains of futures in which each end causes the next: they need no stack */
 #include <stdlib.h>
 #include <string.h>
 
@@ -466,7 +465,7 @@ TEST(pools_that_wait_for_each_other_are_told, "")
     CHECK(deadlocks >= 1);
 }
 
-/* One of them has another thread: nobody is told so in vain. */
+/* One of the pools has another thread, so no wait is reported as a deadlock. */
 TEST(pools_that_wait_for_each_other_with_a_thread_to_spare, "")
 {
     cross_wait(2);

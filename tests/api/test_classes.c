@@ -307,7 +307,7 @@ TEST(worker_that_is_written_off_leaves_its_place_to_others, "")
     trial_close(&t);
 }
 
-/* A task without a thread to run on, by terms of its own: the queue is full. */
+/* A task that has no thread to run on, with its own options: the queue is full. */
 TEST(full_admission_queue_starts_a_thread_only_for_what_may_begin, "")
 {
     struct trial t;

@@ -190,7 +190,8 @@ static bool may_be_late(void)
     return test_simulated() && !test_is_exact();
 }
 
-/* A timed wait on a system clock ends when what it waits for happens: each clock's way of sleeping can be woken. */
+/* A timed wait on a system clock ends when the awaited event happens: the sleep of each clock can be
+ * ended. */
 TEST(waits_on_every_system_clock_can_be_woken, "")
 {
     for (int i = 0; i < 3; i++) {

@@ -261,7 +261,7 @@ static int do_nothing(void *arg, void **ret_result)
     return 0;
 }
 
-/* The future that submit returned is the one that is taken; whoever asked to be told has been. */
+/* The future that submit returned is the one that is taken, and its callback has been called. */
 TEST(completion_takes_a_future_with_a_callback, "ExecutorCompletionServiceTest.testNewTaskForCallable "
                                                 "ExecutorCompletionServiceTest.testNewTaskForRunnable")
 {
@@ -577,7 +577,7 @@ TEST(completion_cannot_be_freed_while_waited_on, "")
     desk_close(&d);
 }
 
-/* Outstanding tasks go on; futures that nobody took are given back. */
+/* Outstanding tasks continue; futures that no caller took are released. */
 TEST(completion_freed_early_lets_its_tasks_go_on, "")
 {
     struct desk d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_format.c - the normal form: one text for all expressions that mean the same, and it is read back */
+/* test_cron_format.c - the normal form: one text for all equivalent expressions, and it can be read back */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_next.c - the times of an expression: next, previous, several, and whether an instant is one of them
+/* test_cron_next.c - the times of an expression: next, previous, several, and whether an instant matches
  *
- * tests/cron/vectors.tsv has rows on which Spring, and two other searches, agree; quirks.tsv those on which Spring leaves
- * its own rule. tests/cron/oracle.h has the million random ones. */
+ * tests/cron/vectors.tsv has rows on which Spring and two other searches agree; quirks.tsv has those in which
+ * Spring violates its own rule. tests/cron/oracle.h describes the million random cases. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

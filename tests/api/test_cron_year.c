@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_year.c - a year of cron tasks in awkward zones, in virtual time: each run at its time, none missing, none too many
+/* test_cron_year.c - a year of cron tasks in difficult zones, in virtual time
  *
- * What must run is found without cron: the local time of every minute of the year is looked at, and those are kept that match. In the middle of the year
- * the machine is suspended, and the clock set forward and back. Every missed time is made up; so the planned times of the runs are
- * that list, from its beginning to its end, but for the way back. */
+ * The expected runs are computed without cron: the test visits the local time of every minute of the year and
+ * keeps those that match. In the middle of the year the machine is suspended, and the clock set forward and
+ * back. Every missed time is made up, so the planned times of the runs are that list, from its beginning to
+ * its end, except for the step back. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,8 @@ static void expect(struct task *task, hora_ns at)
         task->times[task->count++] = at;
 }
 
-/* The local times that the clocks are set forward over: a daily time among them comes now, by the rule of cron. */
+/* The local times that are skipped when the clocks go forward: by the rule of cron, a daily time among them
+ * runs at the change. */
 static void expect_skipped(struct task *task, const hora_transition *change)
 {
     for (int64_t second = change->offset_before; second < change->offset_after; second += 60) {

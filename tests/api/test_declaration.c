@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_declaration.c - what can be declared, in which forms, and what is said of the rest
+/* test_declaration.c - what can be declared, in which forms, and the error messages for everything else
  *
- * The rules are those of Spring's @Scheduled; see ScheduledAnnotationBeanPostProcessorTests. Nothing is scheduled here, so nothing is
- * waited for: how a declaration was understood is seen in the words of its handle. */
+ * The rules are those of Spring's @Scheduled; see ScheduledAnnotationBeanPostProcessorTests. Nothing is
+ * scheduled here. The description of a handle shows how its declaration was understood. */
 #include <stdio.h>
 #include <string.h>
 
@@ -221,7 +221,8 @@ TEST(declaration_of_cron, "")
     TAKEN("job: at 03:00 every day, UTC", .cron = "${nightly}", .zone = "${nothing}UTC");
 }
 
-/* Spring: the texts of fixedDelayString, fixedRateString and initialDelayString; Duration as ISO 8601 and simple. */
+/* Spring: the texts of fixedDelayString, fixedRateString and initialDelayString; Duration as ISO 8601 and
+ * simple. */
 TEST(declaration_of_rate_and_delay, "")
 {
     TAKEN("job: every 3 s", .fixed_rate = HORA_SECONDS(3));
@@ -241,7 +242,8 @@ TEST(declaration_of_rate_and_delay, "")
                  .initial_delay_text = "999999999999d");
 }
 
-/* Spring: a cron text of "-" registers nothing. Here there is a handle that says so, and arg is dropped at once. */
+/* Spring: a cron text of "-" registers nothing. Here there is a handle that says so, and arg is dropped at
+ * once. */
 TEST(declaration_can_be_disabled, "")
 {
     hora_registrar *registrar = new_registrar(true);

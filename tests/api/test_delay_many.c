@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_delay_many.c - many elements through a delay queue: in order, none early, none lost, whoever puts and takes meanwhile */
+/* test_delay_many.c - many elements through a delay queue: in order, none early, none lost */
 #include "rows.h"
 
 enum { MANY = 40000, PUTTERS = 2, EACH = 20000 };

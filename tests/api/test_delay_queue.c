@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_delay_queue.c - the queue whose elements can be taken once they are due: with due times, and with callbacks */
+/* test_delay_queue.c - the queue whose elements can be taken once they are due */
 #include "rows.h"
 
 #define ROW(promise, rows)              \
@@ -241,7 +241,8 @@ static void drain_stops_at_the_first_that_is_not_due(enum kind kind)
 }
 ROW(drain_stops_at_the_first_that_is_not_due, "CP-DQ1")
 
-/* Elements due at the same time leave in the order in which they came, and not mixed with their neighbours. */
+/* Elements that are due at the same time leave in the order in which they were put, and not mixed with their
+ * neighbours. */
 static void equal_due_times_leave_in_order_of_arrival(enum kind kind)
 {
     struct fixture f;
@@ -291,7 +292,8 @@ TEST(delay_plain_put_means_due_now, "")
     fixture_close(&f);
 }
 
-/* The more negative a delay, the earlier the element leaves; the extremes neither wrap nor pass each other. */
+/* The more negative a delay is, the earlier the element leaves. The extremes neither wrap around nor pass
+ * each other. */
 TEST(delay_extreme_delays_keep_their_order, "CP-DQ6")
 {
     static const hora_ns delays[] = {INT64_MIN, -HORA_HOURS(1), -1, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_delay_waiters.c - threads that wait for a delay queue: one sleeps until the head is due, the others follow */
+/* test_delay_waiters.c - threads that wait for a delay queue: one sleeps until the head is due */
 #include <stdlib.h>
 
 #include "rows.h"
@@ -62,7 +62,7 @@ static void one_due_element_wakes_one_waiter(enum kind kind)
 }
 BOTH(one_due_element_wakes_one_waiter, "CP-DQ2")
 
-/* Only one of the waiting threads sleeps until a time: nobody waits for the second element's. */
+/* Only one of the waiting threads sleeps until a due time: none sleeps until that of the second element. */
 TEST(delay_followers_wait_for_no_time, "CP-DQ2")
 {
     struct fixture f;
@@ -311,7 +311,8 @@ static void clearing_lets_the_waiter_wait_on(enum kind kind)
 }
 BOTH(clearing_lets_the_waiter_wait_on, "CP-DQ7")
 
-/* Three takers and three elements, put while they wait, due in another order than put: each is taken in time. */
+/* Three takers and three elements, put while the takers wait, and due in another order than they were put:
+ * each is taken in time. */
 static void every_element_is_taken_in_time_by_some_waiter(enum kind kind)
 {
     static const hora_ns delays[] = {30, 10, 20};

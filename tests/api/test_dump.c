@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dump.c - hora_pool_dump: what it writes, whatever tasks are called, and whoever writes */
+/* test_dump.c - hora_pool_dump: its output for all names of tasks, and with any write function */
 #include <stdio.h>
 #include <string.h>
 
@@ -152,7 +152,7 @@ TEST(dump_of_a_pool_shows_its_counts, "")
     CHECK_JSON(text, "counts/thread_error", "null");
     CHECK_JSON(text, "workers/0/number", "1");
     CHECK_JSON(text, "workers/0/state", "running");
-    CHECK_JSON(text, "workers/0/task", "null"); /* nobody watches */
+    CHECK_JSON(text, "workers/0/task", "null"); /* no observer */
     CHECK_JSON(text, "workers/0/runs", "2");
     CHECK_POINTER(hora_future_unref(future), NULL);
     rig_close(&r);

@@ -44,7 +44,8 @@ static void fill_pipe(int fd)
     }
 }
 
-/* What is written to a pipe of which somebody reads; or that is full, and does not wait. */
+/* Returns what a dump writes to a pipe that another thread reads. is_full: the pipe is full at first and does
+ * not block. */
 static const char *dump_to_pipe(hora_pool *pool, bool is_full)
 {
     int ends[2];

@@ -386,7 +386,8 @@ TEST(events_may_stop_the_pool, "")
     rig_close(&r);
 }
 
-/* Only what somebody wants to know is told; and a pool of which nobody wants to know of runs does not need futures. */
+/* A listener gets only the events for which it has functions. A pool whose listener has none for runs needs
+ * no futures. */
 TEST(events_that_nobody_wants_are_not_told, "")
 {
     struct rig r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_events_scheduler.c - listeners of schedulers: planned times that are missed, runs that come late, clocks that are set */
+/* test_events_scheduler.c - listeners of schedulers: missed times, late runs, clocks that are set */
 #include <string.h>
 
 #include "events_support.h"
@@ -134,7 +134,7 @@ TEST(events_of_runs_that_overlap_name_their_series, "")
     stage_close(&s);
 }
 
-/* Also if nobody has its future: what a listener is shown can be asked. */
+/* Also if no caller has the future: a listener can query the future that it is shown. */
 TEST(events_of_what_nobody_has_a_handle_of, "")
 {
     struct stage s;
@@ -167,7 +167,7 @@ TEST(events_of_woke_late_alone_show_futures, "")
 
 /* ---- clocks ---- */
 
-/* Nobody else watches the clocks. */
+/* No other thread watches the clocks. */
 TEST(events_tell_of_clocks_that_are_set, "")
 {
     struct stage s;

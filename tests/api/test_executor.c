@@ -146,7 +146,7 @@ TEST(executor_that_refuses_leaves_the_task_to_the_caller, "")
     CHECK_INT(calls, 1);
 }
 
-/* As an event loop does it: a list of its own, run later. */
+/* Like an event loop: a list of tasks that runs later. */
 static int execute_later(hora_future *future, void *self)
 {
     return hora_queue_offer(self, hora_future_ref(future));

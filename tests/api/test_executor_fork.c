@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_fork.c - in the child of a fork the parent's groups and completion services refuse every call, as its pools do that they use */
+/* test_executor_fork.c - in the child of a fork groups and completion services reject every call */
 #include "child.h"
 #include "invoke_support.h"
 

@@ -110,7 +110,7 @@ TEST(explain_says_what_expired, "")
     end(future);
 }
 
-/* ---- promises, and what is nobody's ---- */
+/* ---- promises, and futures that no pool has ---- */
 
 TEST(explain_knows_promises, "")
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_explain_limits.c - hora_future_explain and hora_pool_dump of tasks that have run out of time, and of workers that are stuck */
+/* test_explain_limits.c - hora_future_explain and hora_pool_dump of expired tasks and of stuck workers */
 #include <string.h>
 
 #include "explain_support.h"

@@ -337,7 +337,8 @@ TEST(explain_says_that_a_foreign_future_is_about_to_run, "")
     stage_close(&s);
 }
 
-/* A foreign future may have been made with another clock: for how long workers have been busy is a matter of the pool's. */
+/* A foreign future may have another clock. For how long workers have been busy is measured on the pool's
+ * clock. */
 TEST(explain_says_to_a_foreign_future_who_is_busy, "")
 {
     struct stage s;

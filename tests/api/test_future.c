@@ -2,7 +2,7 @@
 /* test_future.c - a future that is run by hand: run, complete, fail, cancel, wait */
 #include "pool_support.h"
 
-/* A future that nobody runs but the test, on a virtual clock. */
+/* A future that only the test runs, on a virtual clock. */
 static hora_future *open_future(struct rig *r, struct job *job)
 {
     rig_open_occupied(r);
@@ -130,7 +130,7 @@ TEST(future_failed_by_hand_keeps_its_failure, "FutureTaskTest.testSetException_g
     close_future(&r, future);
 }
 
-/* No thread is interrupted: neither the canceller nor anybody else. */
+/* No thread is interrupted, neither the cancelling one nor any other. */
 TEST(future_cancelled_before_its_run_never_runs,
      "FutureTaskTest.testCancelBeforeRun FutureTaskTest.testCancelBeforeRun2 CP-FT4")
 {
@@ -206,7 +206,8 @@ TEST(future_cancel_interrupts_the_running_task, "FutureTaskTest.testCancelInterr
     close_future(&r, future);
 }
 
-/* A task that does not listen stands in for an interrupt that cannot be delivered: it is cancelled all the same. */
+/* A task that ignores its interrupt stands for one to which it cannot be delivered: it is cancelled
+ * nevertheless. */
 TEST(future_is_cancelled_even_if_the_task_is_deaf,
      "FutureTaskTest.testCancelInterrupt_ThrowsSecurityException CP-FT7")
 {
@@ -303,7 +304,8 @@ TEST(future_getters_receive_what_is_set_by_hand, "FutureTaskTest.testGetSet")
     close_future(&r, future);
 }
 
-/* While the task runs, a second run does nothing; cancelling releases the getters before the body has ended. */
+/* While the task runs, a second run does nothing. Cancelling releases the getters before the body has
+ * ended. */
 static void cancel_releases_getters(bool interrupt)
 {
     struct rig r;
@@ -496,7 +498,8 @@ static void run_in_thread(void *future)
     hora_future_unref(future);
 }
 
-/* The cancel's interrupt meets the task or nobody: after a run that was cancelled too late the flag is clear. */
+/* The interrupt of a cancel reaches the task or no thread: after a run that was cancelled too late the flag
+ * is clear. */
 static void run_and_look(void *future)
 {
     int ran = hora_future_run(future);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_future_memory.c - who owns argument, result and memory of a future: references, promises, futures in caller memory */
+/* test_future_memory.c - ownership of argument, result and memory of a future */
 #include <string.h>
 
 #include "pool_support.h"

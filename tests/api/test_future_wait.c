@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_future_wait.c - waiting for a task inside a task: it helps itself, or is told that it would wait for ever */
+/* test_future_wait.c - waiting inside a task: the worker runs the awaited task, or gets HORA_EDEADLK */
 #include "pool_support.h"
 
 /* A task that submits another one to its own pool and waits for it, `depth` times. */

@@ -385,7 +385,7 @@ static void complete(void *future)
     CHECK_INT(hora_future_complete(future, NULL), 1);
 }
 
-/* Whoever completed the last one may still be inside its call. */
+/* The thread that completed the last task may still be inside its call. */
 TEST(group_can_be_freed_as_soon_as_the_wait_returned, "")
 {
     hora_group *group;

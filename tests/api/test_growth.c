@@ -130,7 +130,8 @@ static int sleep_a_while(void *arg, void **ret_result)
     return hora_clock_sleep(sleeper->rig->f.view, sleeper->time);
 }
 
-/* New ones come all the time, and none waits for long: there is no need to grow. But as soon as each waits for longer, there is. */
+/* New tasks arrive all the time, and none waits for long, so the pool does not grow. As soon as each waits
+ * longer, it does. */
 TEST(growth_does_not_mind_a_queue_that_is_never_empty, "")
 {
     struct rig r;
@@ -154,7 +155,8 @@ TEST(growth_does_not_mind_a_queue_that_is_never_empty, "")
     rig_close(&r);
 }
 
-/* Once the queue has been found empty nobody looks any more; and when something is queued again somebody does. */
+/* Once the queue has been found empty, no thread checks it any more; when a task is queued again, one
+ * does. */
 TEST(growth_leaves_an_idle_pool_alone, "")
 {
     struct rig r;

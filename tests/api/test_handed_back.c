@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_handed_back.c - a future leaves a pool with admission, runs on another one, and the first pool is freed meanwhile
+/* test_handed_back.c - a future leaves a pool with admission and runs on another one
  *
- * It leaves by stop or by remove; with a class, a key and a priority, or without. Of its old pool nothing is seen or used any more. */
+ * It leaves by stop or by remove; with a class, a key and a priority, or without. Nothing of its old pool is
+ * visible or used any more. */
 #include <stdatomic.h>
 #include <string.h>
 

@@ -124,7 +124,7 @@ static const struct {
     {"2025-03-30T02:30:00+01:00[Europe/Paris]", HORA_EINVAL},
     {"2025-07-01T12:00:00+01:00[Europe/Paris]", HORA_EINVAL},
     {"2025-07-01T12:00:00+00:00[Europe/Paris]", HORA_EINVAL},
-    /* nobody can count so far */
+    /* outside the range of hora_instant */
     {"1676-12-31T00:00:00Z", HORA_ERANGE},
     {"0000-01-01T00:00:00Z", HORA_ERANGE},
     {"9999-12-31T23:59:59Z", HORA_ERANGE},

@@ -232,7 +232,7 @@ static void make_fd_when_interrupted(void *arg)
     CHECK(!is_readable(fd));
 }
 
-/* In a thread of its own, since a thread's descriptor is made once. */
+/* In a separate thread, because the descriptor of a thread is made only once. */
 TEST(interrupt_fd_made_late_is_right_at_once, "")
 {
     test_thread_join(test_thread_start(NULL, make_fd_when_interrupted, NULL));
@@ -269,7 +269,8 @@ TEST(interrupt_fd_of_a_dead_thread_is_silent, "")
     hora_thread_unref(handles.thread);
 }
 
-/* It is closed with the last handle, not with the thread, and does not leak into programs that are started. */
+/* The descriptor is closed with the last handle, not with the thread, and child programs do not inherit
+ * it. */
 TEST_REAL(interrupt_fd_lives_as_long_as_the_handle, "")
 {
     struct handles handles;

@@ -328,7 +328,8 @@ static int ignore(hora_pool *pool, hora_future *future, void *context)
     return 0;
 }
 
-/* A discarded task is done as rejected, so that nobody waits for it; one that a handler only ignores is waited for. */
+/* A discarded task ends as rejected, so that no thread waits for it. One that a handler only ignores is
+ * waited for. */
 TEST(invoke_all_waits_for_what_was_discarded_only_if_it_is_not_done, "CP-INV5")
 {
     struct venue v;

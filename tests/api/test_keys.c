@@ -103,7 +103,8 @@ static int wait_for(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker waits for a task of its own pool, and runs it: beyond the limit, else neither would ever end. */
+/* The only worker waits for a task of its own pool, and runs it beyond the limit, because otherwise neither
+ * would ever end. */
 TEST(task_that_is_awaited_by_its_own_pool_does_not_count, "")
 {
     struct trial t;
@@ -146,7 +147,8 @@ TEST(task_that_is_awaited_keeps_the_order_of_its_key, "")
     trial_close(&t);
 }
 
-/* Its key is busy in another worker; when that ends, the one that waits is told, since no other may run it. */
+/* The key of the task is in use on another worker. When that one ends, the waiting worker is woken, because
+ * no other worker may run the task. */
 TEST(task_that_is_awaited_waits_for_its_key, "")
 {
     struct trial t;
@@ -190,8 +192,8 @@ TEST(future_that_is_executed_again_keeps_its_terms, "")
     CHECK_INT(list.count, 2);
     CHECK_POINTER(hora_future_list_take(&list), t.acts[1].future); /* in the order of their coming */
     (void)hora_future_unref(t.acts[1].future);
-    CHECK_ERROR(hora_future_set_priority(t.acts[1].future, HORA_PRIORITY_HIGH),
-                HORA_ENOTSUP); /* nobody has it */
+    /* no pool has it */
+    CHECK_ERROR(hora_future_set_priority(t.acts[1].future, HORA_PRIORITY_HIGH), HORA_ENOTSUP);
     hora_future_list_cancel(&list);
     trial_close(&t);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_limits.c - start by, done by and run for: see hora_task_options
  *
- * In virtual time each limit is exact: nothing happens one nanosecond before it, and at its moment it does. */
+ * In virtual time each limit is exact: nothing happens one nanosecond before it, and it takes effect at its
+ * moment. */
 #include "limits_support.h"
 
 /* ---- start by ---- */
@@ -88,7 +89,7 @@ TEST(limits_end_with_a_cancel, "")
     rig_close(&r);
 }
 
-/* Nobody has a handle: it expires all the same, and is dropped. */
+/* No caller has a handle: the task expires nevertheless, and is dropped. */
 TEST(limits_hold_without_a_handle, "")
 {
     struct rig r;
@@ -270,7 +271,8 @@ TEST(limits_follow_a_task_that_is_retimed, "")
     rig_close(&r);
 }
 
-/* Planned at 0 2 4 6 8 10; the thread is taken from 1 to 7. Those of 2 and 4 come too late then; that of 6 does not. */
+/* Planned at 0 2 4 6 8 10; the thread is busy from 1 to 7. The runs of 2 and 4 are too late then; that of 6
+ * is not. */
 TEST(limits_start_within_drops_single_runs_of_a_series, "")
 {
     struct rig r;
@@ -292,7 +294,7 @@ TEST(limits_start_within_drops_single_runs_of_a_series, "")
     hora_schedule_info info = HORA_INIT(hora_schedule_info);
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.skipped, 0);
-    CHECK_INT(rig_stats(&r).expired, 0); /* none of its own ended */
+    CHECK_INT(rig_stats(&r).expired, 0); /* none of this pool's tasks ended */
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
     (void)hora_future_unref(future);
     (void)hora_future_unref(once);
@@ -354,7 +356,7 @@ static int get_nested(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker waits for a task, and so runs it itself: its interrupt does not reach the one that waits. */
+/* The only worker waits for a task, and so runs it itself: its interrupt does not reach the waiting task. */
 TEST(limits_of_a_nested_task_do_not_reach_the_outer, "")
 {
     struct rig r;
@@ -512,7 +514,8 @@ TEST(limits_of_a_task_with_a_key, "")
     rig_close(&r);
 }
 
-/* A class at its limit: what is interrupted by finish_within gives its place back when it has really ended. */
+/* A class at its limit: a task that finish_within interrupts gives its place back when it has really
+ * ended. */
 TEST(limits_of_a_task_with_a_class, "")
 {
     struct rig r;

@@ -90,7 +90,7 @@ TEST(measures_do_not_count_a_slow_drop_as_a_run, "")
     rig_close(&r);
 }
 
-/* They had none when they came, and get one because somebody looks at the queue. */
+/* The tasks had no future when they were executed, and get one because the test reads the queue. */
 TEST(measures_know_when_tasks_came_that_become_futures, "")
 {
     struct rig r;
@@ -161,7 +161,8 @@ static int wait_for(void *arg, void **ret_result)
     return hora_future_get(future, ret_result);
 }
 
-/* A task that waits for another one runs it meanwhile: both are measured, the inner one as a part of the outer. */
+/* A task that waits for another one runs it meanwhile: both are measured, the inner one as a part of the
+ * outer one. */
 TEST(measures_nested_runs, "")
 {
     struct rig r;

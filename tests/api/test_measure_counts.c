@@ -301,7 +301,7 @@ SWEEP(measures_survive)
         accepted += hora_pool_execute(pool, WORK(&quick, i == 1 ? NULL : "named")) == 0 ? 1 : 0;
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
-    bool has_thread = stats.threads > 0; /* else nobody will ever run what is queued */
+    bool has_thread = stats.threads > 0; /* otherwise no thread will ever run the queued tasks */
     CHECK_OK(has_thread ? hora_pool_shutdown(pool) : hora_pool_shutdown_now(pool, NULL));
     CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_get_counts(pool, NULL, &counts));

@@ -302,7 +302,7 @@ ON_BOTH_POOLS(purges_cancelled_tasks, "testPurge", "CP-TPE5 CP-TPE34")
     rig_close(&r);
 }
 
-/* Nobody looks at the queue before: so they are found wherever they have got to by then. */
+/* The test does not read the queue before, so a cancelled task is found wherever it is by then. */
 TEST(pool_takes_out_cancelled_tasks, "")
 {
     struct rig r;
@@ -494,7 +494,8 @@ TEST(pool_task_may_be_queued_several_times, "CP-TPE37 CP-TPE33")
     CHECK_JOB(&job, 1);
 }
 
-/* What is posted to a pool's own queue is seen by those who poll it, whoever waits there or not. */
+/* A task that is posted to a pool's own queue makes its descriptor readable, whether or not a worker waits
+ * there. */
 TEST(pool_queue_has_a_descriptor, "")
 {
     struct rig r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_ends.c - each accepted task ends in exactly one way, and is dropped exactly once, whatever the way */
+/* test_pool_ends.c - each accepted task ends in exactly one way and is dropped exactly once */
 #include "pool_support.h"
 
 /* One worker, busy with `blocker`; what comes next is queued. */

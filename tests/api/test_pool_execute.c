@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_execute.c - tasks that are executed, not submitted: they end as all others, and whoever looks for them finds futures */
+/* test_pool_execute.c - tasks that are executed, not submitted: they end like all others */
 #include <pthread.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { JOBS = 3 };
 
-/* One worker, busy with `blocker`, and jobs behind it that nobody has a future of. */
+/* One worker, busy with `blocker`, and jobs behind it for which no caller has a future. */
 static void open_with_queued(struct rig *r, struct job *blocker, struct job *jobs)
 {
     *blocker = (struct job)A_WAITING_JOB(r);
@@ -21,7 +21,7 @@ static void open_with_queued(struct rig *r, struct job *blocker, struct job *job
     CHECK_INT(rig_stats(r).queued, JOBS);
 }
 
-/* A hook is told whether somebody may ask for what it runs. */
+/* A hook can see whether a caller may query the task that it runs. */
 static atomic_int submitted, executed;
 
 static int count_before(hora_pool *pool, const hora_run_info *run, void *arg)
@@ -110,7 +110,7 @@ TEST(pool_queue_shows_executed_tasks_as_futures, "")
     CHECK_INT(hora_pool_remove(r.pool, items[1]), 1);
     CHECK_INT(jobs[1].drops, 0); /* the snapshot has given a reference to each */
     give_back_futures(items, JOBS + 1);
-    CHECK_INT(jobs[1].drops, 1); /* nobody else had one */
+    CHECK_INT(jobs[1].drops, 1); /* no other thread had a future */
     rig_finish(&r);
     CHECK_JOB(&jobs[1], 0);
     CHECK_JOB(&jobs[2], 1);

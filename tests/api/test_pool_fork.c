@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_fork.c - in the child of a fork the parent's pools and futures refuse every call, and nothing hangs */
+/* test_pool_fork.c - in the child of a fork the parent's pools and futures reject every call */
 #include <sys/wait.h>
 #include <unistd.h>
 

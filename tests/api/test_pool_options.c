@@ -259,7 +259,8 @@ static int some_writer(const char *text, size_t length, void *arg)
     return 0;
 }
 
-/* What can be switched on is a struct of its own each, which is checked like the options that point to it. */
+/* Each feature that can be switched on has its own struct, which is checked like the options that point to
+ * it. */
 TEST(pool_refuses_parts_that_cannot_work, "")
 {
     hora_pool *pool = NULL;
@@ -286,7 +287,8 @@ TEST(pool_refuses_parts_that_cannot_work, "")
     CHECK_OK(hora_pool_free(pool));
 }
 
-/* With an unbounded queue there are never more than core_threads: so max_threads goes along, and cannot be set apart. */
+/* With an unbounded queue there are never more than core_threads workers, so max_threads follows it and
+ * cannot be set separately. */
 TEST(pool_max_threads_follow_core_threads_with_an_unbounded_queue, "")
 {
     struct rig r;

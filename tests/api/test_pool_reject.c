@@ -200,8 +200,8 @@ TEST(pool_discarding_the_oldest_of_a_synchronous_queue_ends, "CP-TPE36")
     rig_close(&r);
 }
 
-/* Nor will there be room in a queue that somebody has closed: it is empty, and refuses all. Not simulated: from then on the worker asks it
- * again and again. */
+/* A queue that a caller has closed will never have room either: it is empty and rejects everything. Not
+ * simulated, because the worker then polls it repeatedly. */
 TEST_REAL(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
 {
     struct rig r;

@@ -147,7 +147,7 @@ TEST(pool_runs_what_is_queued_once_there_are_threads_again, "")
 
     start_get(&call, &r.f, future);
     CHECK_BLOCKED(&call);
-    advance(&r.f, HORA_SECONDS(10)); /* in vain, and less and less often */
+    advance(&r.f, HORA_SECONDS(10)); /* attempts fail, and become less and less frequent */
     CHECK_BLOCKED(&call);
     CHECK(rig_stats(&r).thread_failures < 50);
     r.factory_threads = 2;
@@ -397,7 +397,7 @@ struct pair {
 
 static hora_future *inner_future; /* here, since what a thread holds that ends so is lost */
 
-/* Waits for a task of its own pool, which this thread then runs itself, and which ends it. */
+/* Waits for a task of its own pool. This thread then runs the task itself, and the task ends the thread. */
 static int wait_for_the_end_of_both(void *arg, void **ret_result)
 {
     const struct pair *pair = arg;

@@ -87,7 +87,8 @@ TEST(priority_of_a_queued_task_can_be_changed, "")
     trial_close(&t);
 }
 
-/* However many urgent ones come, the low one is overtaken only by those that come within three times the ageing. */
+/* However many urgent tasks arrive, only those that arrive within three times the ageing overtake the low
+ * one. */
 TEST(priority_lets_nothing_starve, "")
 {
     struct trial t;

@@ -101,7 +101,8 @@ TEST(priority_comparator_of_another_kind_is_null, "")
     CHECK(hora_queue_comparator(NULL) == NULL);
 }
 
-/* Elements of equal rank leave in the order in which they came, also when others are removed from between them. */
+/* Elements of equal rank leave in the order in which they were put, also when others between them are
+ * removed. */
 TEST(priority_is_stable_among_equals, "CP-Q4")
 {
     enum { RANKS = 4 };
@@ -148,7 +149,7 @@ TEST(priority_drain_is_stable_among_equals, "CP-Q4")
     fixture_close(&f);
 }
 
-/* The element that fills the gap of a removed one may have to move towards the head as well as away from it. */
+/* The element that fills the gap of a removed one may have to move towards the head or away from it. */
 TEST(priority_remove_from_inside_keeps_the_order, "")
 {
     static const int ascending[] = {0, 10, 1, 11, 12, 2, 3}; /* each comes to lie where it is put */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_queue_callbacks.c - callbacks that call back: forbidden while the queue is locked, allowed when visiting */
+/* test_queue_callbacks.c - callbacks that call the queue: forbidden while it is locked */
 #include "rows.h"
 
 /* Where the callbacks below find the queue, what they should try, and how often they did. */
@@ -238,7 +238,8 @@ static int stop_at_second(void *element, void *context)
     return ++*(int *)context == 2;
 }
 
-/* Whoever looks gets a reference of their own, and gives it back; whoever takes gets that of the queue. */
+/* A thread that peeks gets its own reference, and releases it; a thread that takes gets the reference of the
+ * queue. */
 TEST(queue_that_counts_its_elements_hands_out_references, "")
 {
     const hora_queue_options *options =
@@ -286,7 +287,7 @@ static void try_others(hora_queue *queue)
     CHECK_ERROR(hora_latch_await_for(a_latch, 0), HORA_EDEADLK);
 }
 
-/* Other objects refuse calls as well: two queues whose callbacks call each other could wait for one another. */
+/* Other objects reject calls as well, because two queues whose callbacks call each other could deadlock. */
 TEST(compare_cannot_call_other_objects, "")
 {
     CHECK_OK(hora_queue_new_array(1, NULL, &another_queue, NULL));

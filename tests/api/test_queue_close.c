@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_queue_close.c - closing a queue, and freeing it: who is woken, what can still be taken, what is dropped */
+/* test_queue_close.c - closing and freeing a queue: who is woken, what can still be taken, what is dropped */
 #include "rows.h"
 
 static void close_wakes_waiting_takers(enum kind kind)

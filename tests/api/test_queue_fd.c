@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_queue_fd.c - the descriptor of a queue: readable while an element can be taken, or the queue is closed */
+/* test_queue_fd.c - the descriptor of a queue: readable while an element can be taken, or if closed */
 #include <fcntl.h>
 #include <poll.h>
 

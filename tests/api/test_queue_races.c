@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_queue_races.c - threads that meet on a queue at the same time: nothing is lost, doubled, or out of order */
+/* test_queue_races.c - threads that use a queue at the same time: nothing is lost or duplicated */
 #include "rows.h"
 
 enum { PUTTERS = 2, TAKERS = 2, EACH = 3, ALL = PUTTERS * EACH };
@@ -110,7 +110,8 @@ static void many_put_and_take_and_nothing_is_lost(enum kind kind)
 }
 EVERY_KIND(many_put_and_take_and_nothing_is_lost, "")
 
-/* What was put before is taken or still inside, what comes after is refused, and nobody waits for ever. */
+/* Elements that were put before are taken or still in the queue, later ones are rejected, and no thread waits
+ * for ever. */
 static void close_in_the_middle_loses_nothing(enum kind kind)
 {
     struct fixture f;

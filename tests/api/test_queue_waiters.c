@@ -21,7 +21,8 @@ static void start_putters(struct call *calls, struct fixture *f, int first)
     }
 }
 
-/* Each element goes to the one who has waited longest; the unfair synchronous queue serves the latest comer. */
+/* Each element goes to the thread that has waited longest; the unfair synchronous queue serves the latest
+ * first. */
 static void takers_are_served_in_order(enum kind kind)
 {
     struct fixture f;
@@ -38,7 +39,8 @@ static void takers_are_served_in_order(enum kind kind)
 }
 EVERY_KIND(takers_are_served_in_order, "")
 
-/* What is put while somebody waits is that thread's at once: no poll, peek or drain comes between. */
+/* An element that is put while a thread waits belongs to that thread at once: no poll, peek or drain can get
+ * it. */
 static void element_for_a_waiting_taker_is_not_overtaken(enum kind kind)
 {
     struct fixture f;
@@ -221,8 +223,8 @@ static void putter_that_gives_up_takes_its_element_along(enum kind kind)
 }
 BOUNDED_KINDS(putter_that_gives_up_takes_its_element_along, "")
 
-/* An element arrives while the taker is interrupted: the taker has it, with its interrupt still pending, or the queue
- * has it. */
+/* An element arrives while the taker is interrupted: either the taker has it, with its interrupt still
+ * pending, or the queue still has it. */
 static void element_and_interrupt_at_once_lose_nothing(enum kind kind)
 {
     struct fixture f;

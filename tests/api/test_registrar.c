@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registrar.c - tasks are declared, and bound to a scheduler; after Spring's ScheduledTaskRegistrarTests */
+/* test_registrar.c - declared tasks and their scheduler; after Spring's ScheduledTaskRegistrarTests */
 #include <string.h>
 
 #include "registrar_support.h"
@@ -20,7 +20,8 @@ TEST(registrar_is_empty_at_first, "")
     office_close(&o);
 }
 
-/* Spring: getTriggerTasks, getCronTasks, getFixedRateTasks, getFixedDelayTasks, addOneTimeTask, addCronTaskWithValidExpression. */
+/* Spring: getTriggerTasks, getCronTasks, getFixedRateTasks, getFixedDelayTasks, addOneTimeTask,
+ * addCronTaskWithValidExpression. */
 TEST(registrar_keeps_what_is_declared, "")
 {
     struct office o;
@@ -94,7 +95,8 @@ static int write_letter(void *letter, void **ret_result)
     return 0;
 }
 
-/* Trigger, cron, fixed rate, fixed delay, one time; each in the order of declaration. All are due in the same moment. */
+/* Trigger, cron, fixed rate, fixed delay, one time; each group in the order of declaration. All are due at
+ * the same moment. */
 TEST(registrar_schedules_in_order, "")
 {
     static char letters[] = "TtCcRrDdOo";
@@ -146,7 +148,8 @@ TEST(registrar_begins_in_order, "")
     office_close(&o);
 }
 
-/* As Spring's CronTrigger: what passes during a run is dropped; failures change nothing. With rules, they decide. */
+/* Like Spring's CronTrigger: times that pass during a run are dropped, and failures change nothing. With
+ * rules, the rules decide. */
 TEST(registrar_runs_cron, "")
 {
     struct office o;

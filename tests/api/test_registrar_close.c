@@ -55,7 +55,7 @@ TEST(registrar_can_be_freed_while_its_tasks_run, "")
     stage_close(&o.s);
 }
 
-/* ---- a scheduler of its own ---- */
+/* ---- the registrar's own scheduler ---- */
 
 struct private_work {
     hora_registrar *registrar;
@@ -104,7 +104,7 @@ static void work_drop(void *arg)
     atomic_fetch_add(&((struct private_work *)arg)->drops, 1);
 }
 
-/* A task that is far off is dropped: somebody closes. */
+/* The drop of a task that is far away closes the registrar. */
 static void note_closing(void *arg)
 {
     CHECK_OK(hora_latch_count_down(((struct private_work *)arg)->closing));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registrar_fork.c - in the child of a fork the parent's registrars and their handles refuse every call, and nothing hangs */
+/* test_registrar_fork.c - in the child of a fork the parent's registrars and handles reject every call */
 #include <string.h>
 
 #include "child.h"

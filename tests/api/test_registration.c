@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registration.c - the handle of a declared task; after Spring's ScheduledTaskTests and TaskExecutionOutcomeTests */
+/* test_registration.c - the handle of a declared task; after Spring's ScheduledTaskTests */
 #include <string.h>
 
 #include "registrar_support.h"

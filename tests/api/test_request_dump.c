@@ -70,7 +70,7 @@ TEST(request_dump_and_again, "")
     close_with_paper(&r, &paper);
 }
 
-/* Nobody waits for it: the pool ends with or without a dump. */
+/* No thread waits for the dump: the pool ends with or without it. */
 TEST(request_dump_meets_the_end, "")
 {
     struct rig r;
@@ -105,7 +105,7 @@ static void on_signal(int number)
         answer = -1;
 }
 
-/* A task that can be recognised by its name is running; the signal comes while the main thread is anywhere. */
+/* A task with a recognisable name is running. The signal arrives while the main thread is at any point. */
 TEST_REAL(request_dump_in_a_signal_handler, "")
 {
     struct rig r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_changes.c - re-time, pause and resume by handle, wherever the task is: waiting, due but not taken, running, over */
+/* test_schedule_changes.c - re-time, pause and resume a task that waits, is due, runs or has ended */
 #include "schedule_support.h"
 
 /* ---- re-time ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_check.c - schedules that cannot work, or of which a part would have no effect, are refused with a reason */
+/* test_schedule_check.c - schedules that cannot work, or partly have no effect, are rejected */
 #include <string.h>
 
 #include "schedule_support.h"

@@ -357,7 +357,7 @@ TEST(clock_step_says_how_far_the_wall_clock_was_set, "")
     stage_close(&s);
 }
 
-/* Both at once, seen in one look. The worker sleeps in a task meanwhile, so that it cannot look in between. */
+/* Both at once, noticed in one check. The worker sleeps in a task, so that it cannot check in between. */
 TEST(clock_step_tells_both_apart, "")
 {
     struct stage s;

@@ -419,7 +419,8 @@ TEST(schedule_cron_finds_its_time_when_the_clock_is_set_back_before_or_during_a_
     stage_close(&s);
 }
 
-/* The calendar of a machine without a battery begins in 1970: seconds of half a century are missed at once. */
+/* The calendar of a machine without a battery starts in 1970: the seconds of half a century are missed at
+ * once. */
 TEST(schedule_cron_survives_a_clock_that_is_set_by_decades, "")
 {
     struct stage s;

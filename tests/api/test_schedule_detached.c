@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_detached.c - tasks of a scheduler whose future nobody asked for: they end as all others, in the same order, and whoever looks
- * for them finds futures */
+/* test_schedule_detached.c - scheduled tasks without a future: they end like all others, in the same order
+ *
+ * A view of the queue shows futures for them. */
 #include <pthread.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static void open_plain(struct rig *r)
     scheduler_open(r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
 }
 
-/* Jobs that nobody has a future of, a while apart, the last of them first. */
+/* Jobs for which no caller has a future, at intervals, the last of them first. */
 static void schedule_jobs(struct rig *r, struct job *jobs)
 {
     for (int i = JOBS - 1; i >= 0; i--) {
@@ -154,7 +155,8 @@ static int note_order(void *arg, void **ret_result)
     return 0;
 }
 
-/* Of what is due together the first that came runs first, with a future or without; also if it has become one meanwhile. */
+/* Of the tasks that are due together the first that was scheduled runs first, with or without a future, also
+ * if it has been turned into one. */
 static void check_order(bool looks)
 {
     struct rig r;

@@ -135,7 +135,8 @@ TEST(schedule_failure_stops_after_so_many_in_a_row, "")
 
 /* ---- backing off ---- */
 
-/* Pauses 1 2 4 8 ... from the end of each failed run, then the planned times again. Every 3 s; runs take no time. */
+/* Pauses of 1 2 4 8 ... from the end of each failed run, then the planned times again. Every 3 s; runs take
+ * no time. */
 TEST(schedule_back_off_of_a_rate_stays_on_its_planned_times, "")
 {
     struct stage s;
@@ -144,7 +145,8 @@ TEST(schedule_back_off_of_a_rate_stays_on_its_planned_times, "")
 
     hora_future *future = START(&s, &tick, .fixed_rate = SEC(3), .failure = HORA_FAILURE_BACK_OFF);
     stage_pass(&s, 40);
-    /* 3 fails: not before 4, so 6; fails: not before 8, so 9; fails: not before 13, so 15; fails: not before 23, so 24. */
+    /* 3 fails: not before 4, so 6. 6 fails: not before 8, so 9. 9 fails: not before 13, so 15. 15 fails: not
+     * before 23, so 24. */
     CHECK_STARTS(&tick, 0, 3, 6, 9, 15, 24, 27, 30, 33, 36, 39);
     CHECK_INT(s.failures, 4);
     /* The times 12, 18 and 21 have passed without a run. */
@@ -276,7 +278,7 @@ TEST(schedule_back_off_is_cancelled_between_two_tries, "")
 
 /* ---- who is told ---- */
 
-/* With what kind of failure it was, and while nobody who waits for the future goes on. */
+/* With the kind of failure, and before a thread that waits for the future continues. */
 TEST(schedule_failed_is_told_before_the_future_is_done, "")
 {
     struct stage s;
@@ -299,7 +301,8 @@ TEST(schedule_failed_is_told_before_the_future_is_done, "")
     stage_close(&s);
 }
 
-/* The listener is for every task of the scheduler: for those of the hora_scheduler_schedule calls, and for those that were submitted. */
+/* The listener is for every task of the scheduler: those of the hora_scheduler_schedule calls, and submitted
+ * ones. */
 TEST(schedule_failed_is_told_of_all_tasks, "")
 {
     struct stage s;

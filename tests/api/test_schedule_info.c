@@ -203,7 +203,7 @@ TEST(info_of_other_futures_is_refused, "")
     stage_close(&s);
 }
 
-/* By hora_scheduler_schedule: without rules of its own it has other books, which must show the same. */
+/* By hora_scheduler_schedule: a task without its own rules has no series state, but must show the same. */
 TEST(info_of_a_task_without_rules, "")
 {
     struct stage s;
@@ -242,7 +242,7 @@ static void look_after(hora_pool *pool, const hora_run_info *run, void *context)
     seen_by_hook = info_of(run->future);
 }
 
-/* Nobody has the future but its worker, which shows it to a hook. */
+/* Only the worker has the future, and shows it to a hook. */
 TEST(info_is_shown_to_a_hook, "")
 {
     struct stage s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_machine.c - schedulers on the machine's own clock: under load, with a million tasks, and at rest
+/* test_schedule_machine.c - schedulers on the real clock: under load, with a million tasks, and at rest
  *
- * What is measured is printed; what is promised is checked. */
+ * The tests print what they measure, and check what is promised. */
 #if defined(__linux__)
 #include <malloc.h>
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_missed.c - what becomes of planned times that were missed: the four rules, and grace
+/* test_schedule_missed.c - planned times that were missed: the four rules, and grace
  *
- * Missed because the run before took too long, because all threads were busy, because the machine was suspended, the clock set forward, or
- * the task paused: the rule is the same. */
+ * A time is missed because the run before took too long, all threads were busy, the machine was suspended,
+ * the clock was set forward, or the task was paused. The rule is the same in all cases. */
 #include "schedule_support.h"
 
 #define RULES                       \
@@ -368,7 +368,8 @@ TEST(schedule_missed_for_a_year_is_counted_at_once, "")
     stage_close(&s);
 }
 
-/* So many times have passed that they cannot be counted: the number stays at the largest, for the task and in what is measured. */
+/* More times have passed than can be counted: the number stays at its maximum, for the task and in the
+ * metrics. */
 TEST(schedule_missed_times_are_too_many_to_count, "")
 {
     static const hora_overlap overlaps[] = {HORA_OVERLAP_NEVER, HORA_OVERLAP_QUEUE_ONE, HORA_OVERLAP_ALLOW};

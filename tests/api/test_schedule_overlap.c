@@ -131,7 +131,7 @@ TEST(schedule_overlap_ends_by_count_when_the_last_run_has_ended, "")
     stage_close(&s);
 }
 
-/* The future of a series that count or end let succeed has the result of the last run: here the one that ended last. */
+/* The future of a series that succeeds by its count or end has the result of the run that ended last. */
 TEST(schedule_overlap_gives_the_result_of_the_last_run, "")
 {
     struct stage s;

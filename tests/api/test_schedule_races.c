@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_races.c - cancel, re-time, pause and fire at the same moment: no stale firing, and one final state
+/* test_schedule_races.c - cancel, re-time, pause and fire at the same moment: one final state
  *
- * A racer's time comes while another thread changes it. Whatever that call returned must be true: unless a run has begun, which
- * hora_future_get_schedule_info shows, none begins by the old plan from then on. In the simulator the order of each step is tried out; on real threads the same is done very often. */
+ * A racer becomes due while another thread changes it. The result of that call must be true: unless a run has
+ * begun, which hora_future_get_schedule_info shows, none begins by the old plan from then on. The simulator
+ * tries every order of the steps; on real threads the race is repeated many times. */
 #include <stdio.h>
 
 #include "schedule_support.h"
@@ -51,8 +52,7 @@ static void race(struct stage *s, enum act act, const hora_schedule *spec)
     CHECK_OK(hora_scheduler_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec,
                                           &future, NULL));
     stage_settle(s);
-    CHECK_OK(hora_virtual_clock_advance(s->f.clock,
-                                        SEC(1))); /* its time has come, and nobody waits for it to run */
+    CHECK_OK(hora_virtual_clock_advance(s->f.clock, SEC(1))); /* the task is due, and may not have run yet */
     bool held = act_on(future, act) && info_of(future).runs == 0; /* else a run is going, or has been */
     racer.held = held;
     stage_settle(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_schedule_slack.c - runs that may begin later, so that wake-ups are merged
  *
- * A wake-up is a moment at which the clock stops because somebody waits for it: hora_virtual_clock_advance_to_next counts them. */
+ * A wake-up is a moment at which the clock stops because a thread waits for it.
+ * hora_virtual_clock_advance_to_next counts them. */
 #include "schedule_support.h"
 
 /* Let time pass moment by moment, to the end; how many moments there were. */
@@ -48,7 +49,8 @@ TEST(schedule_without_slack_wakes_for_each_time, "")
     stage_close(&s);
 }
 
-/* Eight tasks of 10 s to 17 s that may be 8 s late: all of them at 18 s, when the first of them must be run. */
+/* Eight tasks at 10 s to 17 s that may be 8 s late: all of them run at 18 s, when the first of them must
+ * run. */
 TEST(schedule_with_slack_merges_wake_ups, "")
 {
     struct stage s;

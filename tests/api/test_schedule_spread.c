@@ -57,7 +57,7 @@ TEST(schedule_spread_is_the_same_for_the_same_name, "")
     stage_close(&s);
 }
 
-/* Nothing begins at the planned time itself, nor beyond the spread; and the tasks do not begin all at once. */
+/* Nothing begins at the planned time itself, or beyond the spread, and the tasks do not all begin at once. */
 TEST(schedule_spread_keeps_equal_tasks_apart, "")
 {
     enum { TASKS = 20 };
@@ -104,7 +104,7 @@ TEST(schedule_spread_does_not_put_off_what_is_late, "")
     stage_close(&s);
 }
 
-/* A function is told of its own times, not of those that were put off. */
+/* A function gets its own times, not those that were delayed by the spread. */
 TEST(schedule_spread_does_not_confuse_next, "")
 {
     struct stage s;

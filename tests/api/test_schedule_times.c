@@ -113,7 +113,8 @@ TEST(schedule_next_is_asked_by_one_at_a_time, "")
     stage_close(&s);
 }
 
-/* Runs of one series may be on different threads, and each sees what the one before has done: a plain int, which a sanitizer watches. */
+/* Runs of one series may be on different threads, and each sees the effects of the one before: a plain int,
+ * which a sanitizer checks. */
 struct plain {
     int runs;
 };

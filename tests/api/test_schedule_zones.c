@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_zones.c - zones that are refreshed under tasks that wait for their times
+/* test_schedule_zones.c - zones that are refreshed while tasks wait for their times
  *
- * A stage is opened at midnight of UTC. The zone is a file with one offset, which is replaced. All tasks are for noon in it. */
+ * A stage is opened at midnight UTC. The zone is a file with one offset, which the test replaces. All tasks
+ * are for noon in that zone. */
 #include "schedule_support.h"
 #include "zone_support.h"
 
@@ -95,7 +96,8 @@ TEST(refresh_moves_a_run_that_waits, "")
     FINISH(future);
 }
 
-/* Somebody else has refreshed the zone, or another scheduler that uses it, too: this one's tasks are told all the same. */
+/* Another thread, or another scheduler that uses the zone, has refreshed it: the tasks of this scheduler
+ * change nevertheless. */
 TEST(refresh_tells_tasks_of_a_zone_that_was_refreshed_by_others, "")
 {
     BEGIN(1);
@@ -139,8 +141,9 @@ TEST(refresh_may_find_that_a_time_has_passed, "")
     FINISH(future);
 }
 
-/* New rules that are read after they have come into force: by these noon was not when the task has run, and is still to come. Rules that
- * are read in time change nothing of what has been. The header of hora_scheduler_refresh_zones says so. */
+/* The new rules are read after they have come into force. By these rules the task did not run at noon, and
+ * noon is still to come. Rules that are read in time do not change the past. The comment of
+ * hora_scheduler_refresh_zones says so. */
 static void refresh_after_noon(bool in_time, int starts_before, int starts_after)
 {
     BEGIN(1);
@@ -187,7 +190,8 @@ TEST(refresh_before_the_first_run_makes_up_nothing, "")
     FINISH(future);
 }
 
-/* The worker is busy when the time comes, and still when zones are refreshed: the time was not lost by that. */
+/* The worker is busy when the time comes, and still when the zones are refreshed: the time is not lost by
+ * that. */
 TEST(refresh_while_the_worker_is_busy_loses_no_run, "")
 {
     BEGIN(1);

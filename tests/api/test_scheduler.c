@@ -465,7 +465,7 @@ TEST(scheduler_delay_tells_how_long_a_task_is_overdue, "CP-STPE16")
     rig_close(&r);
 }
 
-/* The names that a scheduler has of its own do what those of the pool do. */
+/* The functions with names of the scheduler do the same as those of the pool. */
 TEST(scheduler_has_an_end_of_its_own, "")
 {
     hora_scheduler *scheduler;

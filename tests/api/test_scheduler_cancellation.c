@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_cancellation.c - what shutdown does to whom: every combination of the policies
+/* test_scheduler_cancellation.c - the effect of shutdown on each kind of task, for all policies
  *
- * Two waves of four tasks each: submitted, once with a delay, at a fixed rate, with a fixed delay. The first wave occupies all four
- * workers at the gate; the second is queued. Then the scheduler is shut down, the gate opens, and time passes. */
+ * Two waves of four tasks each: submitted, once with a delay, at a fixed rate, with a fixed delay. The first
+ * wave occupies all four workers at the gate; the second is queued. Then the scheduler is shut down, the gate
+ * opens, and time passes. */
 #include "scheduler_support.h"
 
 enum { CODE = 7, WAVES = 2, KINDS = 4 };

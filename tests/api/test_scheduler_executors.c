@@ -25,7 +25,7 @@ static void open_named(struct rig *r, enum named named)
     CHECK_OK(make_scheduler(r, named, &options));
 }
 
-/* Not done at once, nor before its time, nor before it is let go; then done for good. */
+/* Not done at once, nor before its time, nor before the gate opens; then done for good. */
 static void runs_in_its_time(enum named named)
 {
     struct rig r;

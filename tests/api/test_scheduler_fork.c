@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_fork.c - in the child of a fork the parent's schedulers and their futures refuse every call, and nothing hangs */
+/* test_scheduler_fork.c - in the child of a fork the parent's schedulers reject every call */
 #include "child.h"
 #include "scheduler_support.h"
 
@@ -124,7 +124,7 @@ TEST_REAL(scheduler_can_be_made_after_fork, "")
         fork_family(use_new_scheduler);
 }
 
-/* Without a future that anybody has: what the child finds in the queue are no futures either. */
+/* No caller has a future, and the child finds no futures in the queue either. */
 static void call_scheduler_of_values(struct family *family)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_hooks.c - functions of the user around the tasks of a scheduler: decorate, before, after, terminated, failed */
+/* test_scheduler_hooks.c - user functions around the tasks of a scheduler: decorate and the hooks */
 #include <string.h>
 
 #include "scheduler_support.h"
 
 enum { CODE = 7 };
 
-/* Every way to give a task, and none more, goes through decorate; what stands in the queue is what the call returned. */
+/* Every call that accepts a task, and no other, uses decorate; the queue has the future that the call
+ * returned. */
 TEST(scheduler_decorates_each_task_once, "jtreg.ThreadPoolExecutor/Custom CP-STPE15")
 {
     struct rig r;
@@ -25,8 +26,7 @@ TEST(scheduler_decorates_each_task_once, "jtreg.ThreadPoolExecutor/Custom CP-STP
     CHECK_INT(r.decorated, 6);
     for (int i = 1; i < 5; i++)
         CHECK(is_queued(&r, futures[i]));
-    CHECK_OK(
-        hora_future_new(JOB(&jobs[0]), &own)); /* made elsewhere: nobody has asked for it to be decorated */
+    CHECK_OK(hora_future_new(JOB(&jobs[0]), &own)); /* made by the program, so it is not decorated */
     CHECK_INT(r.decorated, 6);
     settle(&r.f);
     jobs[0].drops = 0;
@@ -244,7 +244,7 @@ static void note_failure(hora_pool *pool, const hora_event *event, void *arg)
     told.ends = event->ends;
 }
 
-/* No failure is silent, if somebody listens; and tasks that are only executed have futures for that. */
+/* With a listener no failure is silent. Tasks that are only executed have futures for that. */
 TEST(scheduler_tells_of_failures, "CP-STPE7")
 {
     struct rig r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_options.c - how schedulers are made and changed, and which wishes and arguments are refused */
+/* test_scheduler_options.c - how schedulers are made and changed, and which options are rejected */
 #include <limits.h>
 #include <string.h>
 
@@ -191,7 +191,7 @@ ON_BOTH_SCHEDULERS(takes_no_null_task, "testNullTaskSubmission", "CP-STPE3")
     CHECK_ERROR(hora_pool_execute_future(r.pool, NULL), HORA_EINVAL);
     CHECK_POINTER(future, untouched);
     CHECK_INT(rig_stats(&r).accepted, 0);
-    CHECK_INT(r.decorated, 0); /* nobody is bothered with it */
+    CHECK_INT(r.decorated, 0); /* decorate is not called for it */
     rig_close(&r);
 }
 
@@ -299,7 +299,7 @@ TEST(scheduler_calls_refuse_null, "")
     rig_close(&r);
 }
 
-/* A schedule of a size that nobody knows, and one that contradicts itself. */
+/* A schedule of an unknown size, and one that contradicts itself. */
 TEST(scheduler_refuses_schedules_that_cannot_be, "")
 {
     struct rig r;

@@ -50,7 +50,8 @@ static hora_future *run_far(struct rig *r, int way, struct job *job)
     return future;
 }
 
-/* The worker is busy; one task is overdue by half a second when the far one comes, or the far one was there before. */
+/* The worker is busy. One task is overdue by half a second when the far one is scheduled, or the far one was
+ * scheduled before. */
 static void overdue_beside_far(int now, int far, bool far_first)
 {
     struct rig r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_policies.c - the policies for shutdown, changed while the scheduler runs and after it was shut down; late adds */
+/* test_scheduler_policies.c - the policies for shutdown, changed before and after it; late additions */
 #include "scheduler_support.h"
 
 /* One of each form, all an hour away. */
@@ -265,7 +265,8 @@ TEST(scheduler_shutdown_while_tasks_are_scheduled_leaves_none, "CP-STPE12")
     }
 }
 
-/* By default what runs once is kept, even if it comes at the last moment; unless the scheduler has come to its end just then. */
+/* By default a one-shot task is kept, even if it is scheduled at the last moment, unless the scheduler has
+ * just terminated. */
 TEST(scheduler_task_that_comes_while_it_is_shut_down_runs_or_does_not_count, "CP-STPE12")
 {
     for (int round = 0; round < (test_simulated() ? 1 : 100); round++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_queue.c - what stands in the queue of a scheduler: looking at it, removing, cancelling, purging */
+/* test_scheduler_queue.c - the queue of a scheduler: reading it, removing, cancelling, purging */
 #define _GNU_SOURCE /* mallinfo2 */
 #include <malloc.h>
 
@@ -124,7 +124,7 @@ ON_BOTH_SCHEDULERS(removes_what_is_queued, "testRemove", "CP-STPE16")
     rig_close(&r);
 }
 
-/* With keep_cancelled they stay, and count, until somebody purges. */
+/* With keep_cancelled they stay, and count, until they are purged. */
 ON_BOTH_SCHEDULERS(purges_cancelled_tasks, "testPurge", "CP-STPE13")
 {
     struct rig r;
@@ -407,7 +407,7 @@ static bool counts_memory(void)
     return !BUILT_WITH_ASAN && !BUILT_WITH_TSAN && !test_simulated();
 }
 
-/* Nothing stays of a task that was cancelled. Where memory is not counted, leaks and growth show in the queue. */
+/* Nothing is left of a cancelled task. Where memory is not counted, leaks and growth show in the queue. */
 TEST(scheduler_cancelling_very_many_tasks_needs_no_memory,
      "jtreg.ScheduledThreadPoolExecutor/BasicCancelTest CP-STPE13")
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_services.c - a scheduler where a pool is asked for: completion services, groups, waiting inside a task; and futures that
- * live longer than their scheduler */
+/* test_scheduler_services.c - a scheduler used as a pool: completion services, groups, waiting inside a task
+ *
+ * Also futures that live longer than their scheduler. */
 #include "scheduler_support.h"
 
 TEST(scheduler_serves_a_completion_service, "")
@@ -157,7 +158,8 @@ static void close_waiting_worker(struct rig *r, struct inner *inner)
     rig_close(r);
 }
 
-/* But nothing is run before its time, not even by one who waits for it; and not after it, even if there is no other worker. */
+/* No task runs before its time, not even on a worker that waits for it; and none runs late, even if there is
+ * no other worker. */
 TEST(scheduler_worker_that_waits_runs_it_in_its_time, "")
 {
     for (int threads = 1; threads <= 2; threads++) {
@@ -421,7 +423,7 @@ TEST(scheduler_futures_may_live_longer, "")
         CHECK_DONE(futures[i], outcomes[i], &jobs[i]);
     }
     CHECK_NOT_DONE(futures[REMOVED]);
-    CHECK_INT(hora_future_run(futures[REMOVED]), 1); /* it is nobody's but the caller's */
+    CHECK_INT(hora_future_run(futures[REMOVED]), 1); /* only the caller has it */
     CHECK_DONE(futures[REMOVED], 0, &jobs[REMOVED]);
     for (int i = 0; i < ALL; i++) {
         hora_future_unref(futures[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_shutdown.c - the end of a scheduler: shutdown, stop, close, and what becomes of what is scheduled */
+/* test_scheduler_shutdown.c - the end of a scheduler: shutdown, stop, close */
 #include <string.h>
 
 #include "scheduler_support.h"
@@ -284,7 +284,7 @@ TEST(scheduler_series_that_fails_after_shutdown_has_failed, "CP-STPE11")
     rig_close(&r);
 }
 
-/* With continue_periodic a scheduler that is shut down goes on until its series have been ended by somebody. */
+/* With continue_periodic a scheduler that is shut down continues until its series have been ended. */
 TEST(scheduler_series_may_go_on_after_shutdown, "CP-STPE8")
 {
     struct rig r;

@@ -273,7 +273,8 @@ TEST(scheduler_core_time_out_ends_idle_workers, "")
 
 /* ---- threads that cannot be had ---- */
 
-/* There is no thread, and none can be started: nobody would run it, so it is refused and the caller keeps it. */
+/* There is no thread, and none can be started. No thread would run the task, so it is rejected and the caller
+ * keeps it. */
 TEST(scheduler_without_a_thread_refuses_tasks, "")
 {
     struct rig r;
@@ -384,7 +385,7 @@ static long switches_of_others(const struct threads *before)
     return sum;
 }
 
-/* Whether nobody has moved meanwhile. */
+/* True if no thread has run in this time. */
 static bool is_still(const struct threads *others, hora_ns time)
 {
     long before = switches_of_others(others);
@@ -401,8 +402,8 @@ static int threads_of(hora_scheduler *scheduler)
     return stats.threads;
 }
 
-/* Sooner or later there are so many threads, and none moves for a second. When that is depends on the machine: a thread that does not
- * move may be about to. One that wakes up to look does so in every second. */
+/* True if at some time there is this number of threads and none runs for a second. When that is depends on
+ * the machine: a thread that does not run may be about to. A thread that polls wakes up in every second. */
 static bool comes_to_rest(hora_scheduler *scheduler, const struct threads *others, int threads)
 {
     hora_ns end = hora_clock_now(NULL) + test_scale(HORA_SECONDS(15));
@@ -431,7 +432,7 @@ static void check_sleeps(const hora_scheduler_options *options, int threads)
     CHECK_JOB(&job, 0);
 }
 
-/* With one far task nobody wakes up to look whether it has come nearer. */
+/* With one task that is far away, no thread wakes up to check whether it has come nearer. */
 TEST_REAL(scheduler_with_a_far_task_sleeps, "CP-STPE2")
 {
     check_sleeps(HORA_SCHEDULER_OPTIONS(.core_threads = 2), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stuck.c - runs that make no progress are told, by their terms or by the pool's rule; and workers are replaced */
+/* test_stuck.c - runs that make no progress are reported, and their workers replaced */
 #include "limits_support.h"
 
 static void open_with_rule(struct rig *r, struct seen *seen, int threads, hora_ns stuck_after)
@@ -65,7 +65,7 @@ TEST(stuck_is_nobody_who_goes_on, "")
     rig_close(&r);
 }
 
-/* After a long rest whoever becomes stuck is found as exactly as before. */
+/* After a long rest a stuck run is found as exactly as before. */
 TEST(stuck_is_found_after_a_rest, "")
 {
     struct rig r;

@@ -294,7 +294,8 @@ static void drain_takes_from_a_waiting_put(enum kind kind)
 MODES(drain_takes_from_a_waiting_put, "SynchronousQueueTest.testDrainToWithActivePut",
       "SynchronousQueueTest.testDrainToWithActivePut_fair")
 
-/* Two waiting puts, drained one by one or both at once: in the order of takes, in the unfair mode the latest first. */
+/* Two waiting puts, drained one by one or both at once: in the order of takes, in the unfair mode the latest
+ * first. */
 static void drain_takes_from_several_waiting_puts(enum kind kind)
 {
     bool fair = kind == SYNCHRONOUS_FAIR;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_task_names.c - names that are part of the argument: nothing reads them after drop
  *
- * The drop of these tasks overwrites the name, and frees the argument it is in. Whatever shows a name afterwards must show the old one. */
+ * The drop of these tasks overwrites the name, and frees the argument that contains it. Everything that shows
+ * a name afterwards must show the old one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -418,7 +419,7 @@ TEST(task_name_goes_with_the_argument_of_a_cancelled_series, "")
         }
 }
 
-/* Once, without a future that anybody has asked for, and cancelled before its time. */
+/* A one-shot task without a future, cancelled before its time. */
 TEST(task_name_goes_with_the_argument_of_a_single_run, "")
 {
     for (int is_told = 0; is_told < 2; is_told++) {
@@ -440,7 +441,7 @@ TEST(task_name_goes_with_the_argument_of_a_single_run, "")
     }
 }
 
-/* A registration has a copy of its own, which may be gone before the future is. */
+/* A registration has its own copy, which may be freed before the future is. */
 TEST(task_name_goes_with_the_argument_of_a_registration, "")
 {
     struct rig r;

@@ -12,7 +12,7 @@ static int checked(hora_pool *pool, const hora_task_options *terms, const char *
     int error = hora_task_options_check(pool, terms, &reason);
     CHECK_ERROR(hora_task_options_check(pool, terms, NULL), error);
     CHECK_INT(reason.code, error);
-    if (error < 0) { /* whoever submits is refused in the same way */
+    if (error < 0) { /* hora_pool_submit_with rejects them in the same way */
         CHECK_REFUSAL(&reason, error, NULL, why);
         CHECK_ERROR(hora_pool_submit_with(pool, HORA_TASK(act_run, NULL), terms, &future, &reason), error);
         CHECK_REFUSAL(&reason, error, NULL, why);

@@ -29,7 +29,8 @@ static const struct passing passings[] = {
     {set_wall, {false, false, false, true}},
 };
 
-/* A call with a timeout of 10 has just been started: the passing of time must end it on the right lines only. */
+/* A call with a timeout of 10 has just been started: the passing of time must end it only on the right
+ * timelines. */
 static void check_obeys(struct fixture *f, struct call *call, const struct passing *passing,
                         hora_clock_id timeline, int want)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer.c - timers in memory of the caller: they run once, in their place in the order, and are the caller's in the end */
+/* test_timer.c - timers in memory of the caller: they run once, in order, and then their memory is free */
 #include <stdlib.h>
 #include <string.h>
 

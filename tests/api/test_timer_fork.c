@@ -9,7 +9,7 @@ static int do_nothing(void *arg)
     return 0;
 }
 
-/* Runs until it is let go. */
+/* Runs until the test releases it. */
 static atomic_bool is_running, may_return;
 
 static int run_on(void *arg)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_shown.c - timers on schedulers with hooks, listeners, metrics, a watchdog, classes: they work, and are seen as tasks named "timer" */
+/* test_timer_shown.c - timers on schedulers with hooks and observers
+ *
+ * They work, and are shown as tasks named "timer". */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_stop.c - stopping a timer: it is cancelled, its function is waited for, and then its owner may free it */
+/* test_timer_stop.c - stopping a timer: it is cancelled, its function has ended, and its owner may free it */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -496,7 +496,7 @@ static void make_and_free(void *arg)
     }
 }
 
-/* Real time: the sanitizers see whoever comes too late. */
+/* In real time: the sanitizers detect a worker that uses the memory too late. */
 TEST_REAL(timer_owners_are_freed_right_after_stop, "")
 {
     for (int shown = 0; shown < 2; shown++) {

@@ -108,7 +108,8 @@ TEST(trigger_cron_has_a_zone_in_every_mode, "")
     }
 }
 
-/* While it is found out which times have passed, the planned time runs ahead of the last end, or there is no end yet. */
+/* While the scheduler determines which times have passed, the planned time is ahead of the last end, or there
+ * is no end yet. */
 TEST(trigger_cron_can_be_asked_for_times_that_were_not_run, "")
 {
     hora_trigger *modes[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trigger_composed.c - the first of several triggers, all of several, and one but for what a calendar excludes */
+/* test_trigger_composed.c - the first of several triggers, all of several, and one with exclusions */
 #include <string.h>
 
 #include "trigger_support.h"

@@ -64,7 +64,7 @@ TEST(virtual_clock_run_refuses_bad_arguments, "")
     fixture_close(&f);
 }
 
-/* With nobody there it only moves the clock, and does not wrap. */
+/* Without attached threads it only moves the clock, and does not wrap around. */
 TEST(virtual_clock_run_moves_all_lines, "")
 {
     hora_virtual_clock *clock;
@@ -264,7 +264,7 @@ TEST(virtual_clock_run_is_interruptible, "")
     CHECK_INT(passed(&f), 10);
     CHECK_OK(hora_virtual_clock_expect(f.clock, -1));
     CHECK_RETURNS(&holder, 0);
-    CHECK_INT(passed(&f), 10); /* the run is over: nobody moves the clock any more */
+    CHECK_INT(passed(&f), 10); /* the run has ended: nothing moves the clock any more */
     CHECK_OK(hora_virtual_clock_run(f.clock, 5));
     CHECK_LOG(&log, 1, 15, 15);
     CHECK_INTERRUPTIBLE(&sleeper);
@@ -297,8 +297,8 @@ static int run_until_25(struct call *call)
     return error;
 }
 
-/* At 10 the clock is moved by 20: the run of 50 ends at 50 of the monotonic line, and who waits until 25 on a line that
- * was moved is woken at once, else in time. */
+/* At 10 the clock is moved by 20. The run of 50 ends at 50 of the monotonic timeline. A thread that waits
+ * until 25 on a timeline that was moved is woken at once, otherwise in time. */
 static void check_moved(int how, hora_clock_id timeline, hora_ns woken)
 {
     struct fixture f;
@@ -329,7 +329,7 @@ TEST(virtual_clock_run_bears_other_movements, "")
     check_moved(SUSPEND, HORA_CLOCK_MONOTONIC, 25);
 }
 
-/* Beyond the end nobody sets it back. */
+/* A clock beyond the end is not set back. */
 TEST(virtual_clock_run_ends_where_others_led, "")
 {
     struct fixture f;
@@ -344,7 +344,7 @@ TEST(virtual_clock_run_ends_where_others_led, "")
     fixture_close(&f);
 }
 
-/* A descriptor becomes readable at its moment, and nobody waits for what is done about it. */
+/* A descriptor becomes readable at its moment, and the run does not wait for the thread that handles it. */
 TEST(virtual_clock_run_makes_descriptors_readable, "")
 {
     struct fixture f;
@@ -374,7 +374,8 @@ static int run_steps(struct call *call)
     return 0;
 }
 
-/* Most of a day, second by second; in the simulator less. A moment that costs a wake-up of another thread would be noticed. */
+/* Most of a day, second by second; less in the simulator. If each moment cost a wake-up of another thread,
+ * the test would be much slower. */
 TEST(virtual_clock_run_covers_a_long_time, "")
 {
     struct fixture f;

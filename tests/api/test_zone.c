@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_zone.c - zones of the database: what the clocks show, where they are set, and both ends of time
+/* test_zone.c - zones of the database: local times, transitions, and both ends of time
  *
- * The years are past ones, which no release of the database will change, or so far ahead that only a change of today's rule
- * would be seen. tests/jdk compares the whole database. */
+ * The years are past ones, which no release of the database will change, or so far ahead that only a change
+ * of the present rule would affect them. tests/jdk compares the whole database. */
 #include <stdio.h>
 #include <string.h>
 

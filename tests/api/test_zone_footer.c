@@ -74,7 +74,8 @@ TEST_REAL(footer_says_when_clocks_are_set, "")
         check_row(i);
 }
 
-/* One that is in force all the year; the start of the next year falls on the end of this one, or before it. */
+/* A rule that is in force all year: the start of the next year coincides with the end of this one, or
+ * precedes it. */
 TEST_REAL(footer_without_change, "")
 {
     static const struct {

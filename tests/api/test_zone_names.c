@@ -183,7 +183,7 @@ TEST(zone_from_a_folder, "")
     folder_remove(&folder);
 }
 
-/* A pipe nobody writes into, a file that is empty, one that may not be read and one that is too large. */
+/* A pipe without a writer, an empty file, one that may not be read and one that is too large. */
 TEST_REAL(zone_from_odd_files, "")
 {
     struct folder folder;

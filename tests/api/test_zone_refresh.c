@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_zone_refresh.c - zones whose file changes, also while others read them; and zones for which there is no memory */
+/* test_zone_refresh.c - zones whose file changes, also while other threads read them; zones without memory */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -75,7 +75,8 @@ TEST(refresh_keeps_the_rules_if_the_file_is_bad, "")
     close_zone();
 }
 
-/* What counts is what a file says, not how: another version of the format, and a table instead of a footer. */
+/* Only the meaning of a file counts, not its form: another version of the format, and a table instead of a
+ * footer. */
 TEST(refresh_sees_no_other_bytes, "")
 {
     open_zone(3600);
@@ -118,7 +119,7 @@ static void read_twice(void *arg)
     }
 }
 
-/* Whoever refreshes last: the zone says what the file says. */
+/* Whichever thread refreshes last, the zone agrees with the file. */
 SCENARIO(refreshes_at_the_same_time)
 {
     static int32_t offsets[] = {7200, 10800};

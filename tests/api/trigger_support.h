@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trigger_support.h - what the tests of triggers share: moments, zones and expressions from texts, which must be right */
+/* trigger_support.h - shared by the tests of triggers: moments, zones and expressions from valid texts */
 #ifndef HORA_TESTS_API_TRIGGER_SUPPORT_H
 #define HORA_TESTS_API_TRIGGER_SUPPORT_H
 

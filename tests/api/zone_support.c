@@ -113,7 +113,7 @@ int zone_from_footer(const char *footer, hora_zone **ret_zone)
 
 /* ---- files ---- */
 
-/* In memory if there is such a place: the simulator comes here some thousand times, and a disk makes it wait. */
+/* In memory if possible: the simulator calls this some thousand times, and would wait for a disk. */
 void folder_make(struct folder *folder)
 {
     strcpy(folder->path, "/dev/shm/hora-zones-XXXXXX");

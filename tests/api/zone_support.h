@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zone_support.h - what the tests of zones share: texts for instants, contents of zone files made by hand, folders with such files */
+/* zone_support.h - shared by the tests of zones: texts of instants, and zone files made by hand */
 #ifndef HORA_TESTS_API_ZONE_SUPPORT_H
 #define HORA_TESTS_API_ZONE_SUPPORT_H
 
@@ -10,7 +10,7 @@
 /* A zone of the system's database. */
 hora_zone *zone_named(const char *name);
 
-/* "2026-03-29T02:30:00", a fraction is allowed: its fields, checked by nobody. */
+/* "2026-03-29T02:30:00", with an optional fraction: returns its fields, which are not checked. */
 hora_local local_of(const char *text);
 
 /* The same as an instant of UTC. */
@@ -60,7 +60,7 @@ struct folder {
 void folder_make(struct folder *folder);
 void folder_remove(const struct folder *folder);
 
-/* Put a file into the folder, in place of the one that was there, at once; only the name "zone" is used. NULL removes it. */
+/* Atomically replaces the file in the folder; only the name "zone" is used. NULL removes the file. */
 void folder_put(const struct folder *folder, const struct image *image);
 
 #endif
