@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - use structs of every kind that cross the boundary, with a library that knows larger or smaller ones
+/* program.c - uses all public structs with a library in which they are larger or smaller
  *
- * Compiled as it is, against the headers of this release, and with NEWER against headers in which each struct has one more field. */
+ * The program is compiled against the headers of this release and, with NEWER, against headers in which each
+ * struct has one more field. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle.h - a second opinion on the times of cron expressions
+/* oracle.h - an independent implementation of the times of cron expressions
  *
- * Random expressions, every zone of the system's database, random instants, half of them close to a clock change: hora must
- * say what a plain scan says. The scan shares nothing with hora: what the clocks show comes from the C library, what an
- * expression means was noted when it was written, and time passes by ticking.
+ * For random expressions, every zone of the system database and random instants, half of them close to a
+ * clock change, hora must give the same answer as a plain scan. The scan shares no code with hora: local
+ * times come from the C library, the meaning of an expression is recorded when the expression is generated,
+ * and time advances by ticking.
  *
- *   oracle_text.c   writes random expressions, and notes what they mean
+ *   oracle_text.c   generates random expressions, and records what they mean
  *   oracle_zone.c   asks the C library for the clock changes of a zone
  *   oracle_scan.c   ticks a clock until it shows a time that matches
  *   oracle_main.c   compares */
@@ -94,8 +95,8 @@ void zone_table_free(struct zone_table *table);
 
 /* ---- the scan ---- */
 
-/* The first second after `after` and before `until` that is one of the expression's times. `is_once`: HORA_DST_ONCE, and it
- * names times. */
+/* Finds the first second after `after` and before `until` that is one of the expression's times. `is_once`:
+ * by HORA_DST_ONCE, for an expression with fixed times of day. */
 bool scan_next(const struct expression *expression, const struct zone_table *zone, bool is_once,
                int64_t after, int64_t until, int64_t *ret_next);
 

@@ -152,7 +152,8 @@ static void check(const struct question *q, const hora_zone *zone)
     hora_cron_unref(cron);
 }
 
-/* Half of them within two days of a clock change; of these half within three hours. Some at the ends of time. */
+/* Half of the instants are within two days of a clock change, and half of these within three hours. Some are
+ * at the ends of time. */
 static int64_t some_second(struct dice *dice, const struct zone_table *zone, bool near)
 {
     int64_t second;
@@ -234,7 +235,7 @@ static void work(char **names, size_t count, int worker)
         run_zone(names[i], each);
 }
 
-/* Each worker is a process of its own: the C library has one zone per process. */
+/* Each worker is a process, because the C library has one zone per process. */
 static int start_worker(char **names, size_t count, int worker)
 {
     int ends[2];

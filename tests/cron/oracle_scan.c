@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oracle_scan.c - a clock that ticks until it shows a time that matches
  *
- * It ticks by seconds. Where the month, the day, the hour or the minute cannot match it is set to the next one; at a clock
- * change it is read anew. */
+ * It ticks by seconds. If the month, the day, the hour or the minute cannot match, it is set to the next one.
+ * At a clock change it is read again. */
 #include <time.h>
 
 #include "oracle.h"

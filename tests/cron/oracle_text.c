@@ -229,7 +229,8 @@ static void add_days(struct expression *e, struct dice *dice, const struct field
     add(e, " ");
 }
 
-/* That of the hint, every month or every year: so that the next time is far away, unless the clocks show this day again. */
+/* Adds the date of the hint, every month or every year, so that the next time is far away unless the clocks
+ * show this day again. */
 static void add_date_of_hint(struct expression *e, struct dice *dice, const struct field *day,
                              const struct field *month)
 {
@@ -307,8 +308,8 @@ void expression_write(struct expression *e, struct dice *dice, bool is_crontab, 
 
 /* ---- dates ---- */
 
-/* Of the working days of the month, the one with the least distance from day n; if there are two, none of them has it: the
- * weekend has two days. */
+/* True if the date is the working day of the month that is nearest to day n. Two working days cannot have the
+ * same distance, because the weekend has two days. */
 static bool is_nearest(const struct reading *date, int n)
 {
     int length = days_in_month(date->year, date->month);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle_zone.c - the clock changes of a zone, as the C library sees them
+/* oracle_zone.c - the clock changes of a zone, as the C library reports them
  *
- * A file of the database says at which seconds something may change; past its table, the C library is asked every four
- * weeks. What the offset is there, the C library says, and not the file. That nothing was missed is tried out at random. */
+ * A file of the database says at which seconds something may change. After the end of its table, the C
+ * library is asked every four weeks. The offsets come from the C library, not from the file. Random checks
+ * make sure that no change was missed. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

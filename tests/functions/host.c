@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c - a program with functions that declare themselves, here and in another file; and libraries that it loads
+/* host.c - a program with functions that declare themselves, and libraries that it loads
  *
  *     host [plugin.so without_export.so dependent.so]
  *
- * Nothing refers to the functions. However the program was linked they are found, each one once, and run. */
+ * No code refers to the functions. However the program was linked, each of them is found once, and runs. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -53,7 +53,8 @@ static void *load(const char *path)
     return library;
 }
 
-/* The functions of the libraries: those of the plugin by its export, and by its own scan; of the others none. */
+/* Finds the functions of the libraries: those of the plugin by its export and by its own scan, and none of
+ * the others. */
 static int use_libraries(hora_registrar *registrar, void *plugin, void *without_export, void *dependent)
 {
     hora_error error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* other.c - another file of the program, to which nobody refers */
+/* other.c - another file of the program, to which no code refers */
 #include <stdatomic.h>
 
 #include <hora/registrar.h>

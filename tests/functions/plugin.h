@@ -8,7 +8,8 @@
 /* host.c: the function of other.c has run twice. */
 void host_other_ran(void);
 
-/* plugin.c: scan the library itself; wait until both of its functions have run; and something for others to need. */
+/* plugin.c: scans the library itself; waits until both of its functions have run; and provides a symbol that
+ * another library needs. */
 HORA_API int plugin_scan(hora_registrar *registrar);
 HORA_API int plugin_wait(void);
 HORA_API int plugin_answer(void);

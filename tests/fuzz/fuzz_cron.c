@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_cron.c - any text as an expression: it is refused with a reason, or can be printed, read back and searched */
+/* fuzz_cron.c - any text as an expression: it is rejected, or can be printed, read back and searched */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static void require(bool holds)
         abort();
 }
 
-/* A file of version 2 with one type of time, and the rule for those that the table does not have: New York's. */
+/* A zone file of version 2 with one type of local time, and New York's rule for the times that its table does
+ * not have. */
 #define COUNTS "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4"
 #define BLOCK  "TZif2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" COUNTS "\xff\xff\xb9\xb0\0\0EST"
 static const char zone_file[] = BLOCK "\0" BLOCK "\0\nEST5EDT,M3.2.0,M11.1.0\n";

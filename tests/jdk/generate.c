@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* generate.c - random histories from a seed
  *
- * Each kind of history has tables of operations with weights. Arguments are drawn from where mistakes live: timeouts
- * and counts at the ends of their range, elements that are absent, present, present several times, or NULL. */
+ * Each kind of history has tables of operations with weights. Arguments are drawn from where mistakes are
+ * likely: timeouts and counts at the ends of their range, elements that are absent, present, present several
+ * times, or NULL. */
 #include "history.h"
 
 #include <inttypes.h>
@@ -177,7 +178,7 @@ static void print_argument(uint64_t *state, enum argument argument, int last_ele
     }
 }
 
-/* Workers insert for a while, then they extract for a while, so that many of them come to wait for the same thing. */
+/* Workers insert for a while, then they extract for a while, so that many of them wait for the same thing. */
 static const struct operation *pick_for_worker(uint64_t *state, const struct plan *plan, int step)
 {
     bool extracts = step / STEPS_PER_TIDE % 2 == 1 && plan->worker_tables[1] != NULL;
@@ -277,9 +278,9 @@ static struct plan plan_with_workers(uint64_t *state)
         break;
     case 4:
     case 5:
-        /* In JDK 17 an interrupted waiter of a fair queue can spin until another thread comes: it takes an interrupt of
-         * a waiter, one of the waiter behind it, and, once the queue has moved on, one of the last waiter. Its
-         * TransferQueue.clean then keeps looking at a node that left the list long ago. */
+        /* In JDK 17 an interrupted waiter of a fair queue can spin until another thread arrives. It takes an
+         * interrupt of a waiter, one of the waiter behind it and, once the queue has moved on, one of the
+         * last waiter. Its TransferQueue.clean then keeps looking at a node that left the list long ago. */
         printf("synchronous %s\n", fair ? "fair" : "unfair");
         plan.spare_waiters = fair;
         break;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.c - what hora answers to histories
+/* history.c - hora's answers to histories
  *
  *     history --generate SEED COUNT      print histories
  *     history <HISTORIES                 answer them, one line per line
  *
- * history.h describes both texts; History.java is the same program for the JDK. Workers attach to a virtual clock,
- * which knows when all of them have ended or wait: nothing here depends on time. */
+ * history.h describes both texts; History.java is the same program for the JDK. Workers attach to a virtual
+ * clock, which knows when all of them have ended or wait. So nothing here depends on time. */
 #include "history.h"
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.h - histories: sequences of operations that hora and the JDK must answer alike
+/* history.h - histories: sequences of operations to which hora and the JDK must give the same answers
  *
- * A history is text, one operation per line; its first line makes the object, the line "end" shows what is left in it:
+ * A history is text, one operation per line. Its first line makes the object, and the line "end" shows what
+ * is left in it:
  *
  *     history NUMBER WORKERS array CAPACITY fair|unfair
  *                            linked CAPACITY
@@ -12,24 +13,28 @@
  *     OPERATION [ARGUMENT...]
  *     WORKER: OPERATION [ARGUMENT...]
  *
- * Elements are the numbers from 1 to LAST_ELEMENT; 0 stands for NULL. In a priority queue the number is the priority,
- * in a delay queue it decides the due time. With "ties" many elements are equal, and the JDK does not promise which
- * of them comes first: answers then show an element's rank instead of its number.
+ * Elements are the numbers from 1 to LAST_ELEMENT; 0 stands for NULL. In a priority queue the number is the
+ * priority, in a delay queue it decides the due time. With "ties" many elements are equal, and the JDK does
+ * not promise which of them comes first; answers then show the rank of an element instead of its number.
  *
- * The due times of a delay queue are "fixed" (long ago, or never, whatever the clock shows), or lie on a clock that the
- * operation "advance" moves: "stated" when putting, or "asked" of the element.
+ * The due times of a delay queue are "fixed" (long ago, or never, whatever the clock shows), or refer to a
+ * clock that the operation "advance" moves: they are "stated" when the element is put, or the element is
+ * "asked".
  *
- * With WORKERS > 0 the operations of a worker run in a thread of its own and may wait; each operation starts when all
- * that was running has ended or waits. Without workers an operation that would wait is not called and answers "waits".
+ * With WORKERS > 0 the operations of a worker run in its own thread and may wait. Each operation starts when
+ * all running operations have ended or wait. Without workers an operation that would wait is not called and
+ * answers "waits".
  *
- * The answer to each line is one line. For an operation: "ok", an element, a number, a list "COUNT: ELEMENT...", or why
- * not: "full", "empty", "timeout", "interrupted", "invalid". A "!" follows when the caller's interrupt flag is set
- * afterwards. " | WORKER ANSWER" follows for each worker whose operation has ended since the line before.
+ * The answer to each line is one line. For an operation it is "ok", an element, a number, a list "COUNT:
+ * ELEMENT...", or the reason of a failure: "full", "empty", "timeout", "interrupted", "invalid". A "!"
+ * follows if the caller's interrupt flag is set afterwards. " | WORKER ANSWER" follows for each worker whose
+ * operation has ended since the previous line.
  *
- * Left out is where hora differs on purpose: closing; an interrupt that is pending when a thread comes to a
- * synchronous queue on which its partner waits already (hora reports it first, as everywhere else, JDK 17 does not look
- * at it there); whom a delay queue serves first when several threads wait for an element that is not due; and the
- * remaining capacity of an unbounded linked queue, which History.java translates. */
+ * Histories leave out what hora does differently on purpose: closing; an interrupt that is pending when a
+ * thread arrives at a synchronous queue on which its partner already waits (hora reports it first, as
+ * everywhere else, and JDK 17 does not check it there); which thread a delay queue serves first when several
+ * wait for an element that is not due; and the remaining capacity of an unbounded linked queue, which
+ * History.java translates. */
 #ifndef HORA_TESTS_JDK_HISTORY_H
 #define HORA_TESTS_JDK_HISTORY_H
 

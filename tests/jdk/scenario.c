@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario.c - plays scenarios with hora and compares with what the JDK made of them
+/* scenario.c - plays scenarios with hora and compares them with the traces of the JDK
  *
  *     scenario --generate SEED COUNT         print scenarios
  *     scenario --play [MUTANT] <SCENARIOS    print their traces
  *     scenario --check TRACES <SCENARIOS     play them, and show the first trace that differs
- *     scenario --mutants TRACES <SCENARIOS   the same with each mutant: it must differ somewhere (SPELLED_OUT must not)
+ *     scenario --mutants TRACES <SCENARIOS   the same with each mutant, which must change a trace
  *
- * scenario.h describes both texts; Scenario.java is the same program for the JDK. Exit status 0: they agree, 1: they do not,
- * 2: that could not be found out. */
+ * SPELLED_OUT must not change one. scenario.h describes both texts; Scenario.java is the same program for the
+ * JDK. Exit status 0: the traces agree; 1: they do not; 2: they could not be compared. */
 #include "scenario.h"
 
 #include <stdio.h>
@@ -50,7 +50,8 @@ static bool read_scenario(FILE *in, struct scenario *scenario, char **ret_text)
     return ended;
 }
 
-/* The trace that the JDK made of the scenario of this number, to be freed by the caller; NULL: it has none that counts. */
+/* Returns the JDK's trace of the scenario with this number, which the caller frees; NULL: there is no valid
+ * one. */
 static char *read_trace(FILE *in, const char *number)
 {
     char line[LONGEST_LINE];

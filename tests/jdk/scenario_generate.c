@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_generate.c - random scenarios from a seed
  *
- * A scenario has a few tasks. Most are scheduled by the driver, some by other tasks. In between the driver cancels, removes, changes
- * settings, looks, and in most scenarios shuts down and goes on for a while.
+ * A scenario has a few tasks. The driver schedules most of them, other tasks some. In between the driver
+ * cancels, removes, changes settings and reads the state. In most scenarios it shuts the scheduler down and
+ * continues for a while.
  *
- * With one thread many tasks are due at the same tick, since their order is promised. With several threads the order of what
- * happens at the same tick is not, so each task has its own ticks, modulo LANES. Where tasks have to wait for a thread they may
- * meet nevertheless; Scenario.java finds such scenarios and leaves them out. */
+ * With one thread many tasks are due at the same tick, because their order is promised. With several threads
+ * the order of events at the same tick is not, so each task has its own ticks, modulo LANES. If tasks have to
+ * wait for a thread, they may coincide nevertheless; Scenario.java finds such scenarios and leaves them
+ * out. */
 #include "scenario.h"
 
 #include <stdbool.h>
@@ -17,8 +19,8 @@ enum { LANES = 8 };
 struct generator {
     uint64_t state;
     bool single; /* never more than one thread */
-    bool
-        far; /* there may be tasks that are due never, and no fixed rates: late ones come to a stop beside them in the JDK */
+    /* there may be tasks that are never due, and no fixed rates: with both, late rates stop in the JDK */
+    bool far;
     bool shut; /* "shutdown" or "stop" has been said */
     int tick;
     int tasks;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_play.c - plays a scenario with hora, in virtual time
  *
- * The calling thread is the driver. It moves the clock by half a tick at a time and lets everything settle, so each event has its exact
- * time and nothing depends on the speed of the machine. Operations are done one at a time under a lock of the play, so that whoever
- * schedules a task has its future before the task does anything with it. */
+ * The calling thread is the driver. It moves the clock by half a tick at a time and lets everything settle,
+ * so that each event has its exact time and nothing depends on the speed of the machine. Operations are done
+ * one at a time under a lock of the play, so that a thread that schedules a task has its future before the
+ * task does anything with it. */
 #include "scenario.h"
 
 #include <inttypes.h>

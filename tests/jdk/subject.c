@@ -197,7 +197,7 @@ static bool can_take(struct subject *s)
     return s->kind != DELAY || remaining_delay(head, s) <= 0;
 }
 
-/* Whether the call would wait, so that without workers nobody could ever end it. */
+/* True if the call would wait, so that without workers no thread could ever end it. */
 static bool would_wait(struct subject *s, const struct call *call, bool interrupted)
 {
     const char *name = call->words[0];

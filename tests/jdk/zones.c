@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zones.c - what hora says of zones: zones [FOLDER] <NAMES >LINES
+/* zones.c - hora's description of zones: zones [FOLDER] <NAMES >LINES
  *
- * For each zone the line "zone NAME OFFSET", with its offset at FROM, and then one line for each transition until UNTIL:
+ * Prints for each zone the line "zone NAME OFFSET", with its offset at FROM, and then one line for each
+ * transition until UNTIL:
  *
  *     AT BEFORE AFTER  LOCAL ...  MOMENTS ...
  *
- * LOCAL: what the clocks show one second before and at the transition. MOMENTS: when the clocks show the local times around its gap
- * or overlap, as KIND,FIRST,SECOND,BEFORE,AFTER. All in seconds. Zones.java says the same of the JDK's zones. */
+ * LOCAL are the local times one second before and at the transition. MOMENTS are the instants of the local
+ * times around its gap or overlap, as KIND,FIRST,SECOND,BEFORE,AFTER. All are in seconds. Zones.java prints
+ * the same for the JDK's zones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounded_work.c - how many elements each operation touches, with up to a million of them: the most, not the average
+/* bounded_work.c - how many of up to a million elements each operation touches: the maximum, not the average
  *
  *     hora-bounded-work ELEMENTS [SEED]
  *
- * How it works    The library is built with the counts of base/build.h. Histories of calls, by the public interface
- *                 alone, fill a scheduler, a delay queue and pools, with times of several kinds; whatever one call
- *                 touches is held against a bound: a multiple of log2 of the number of elements, or a constant. Finding
- *                 an element of a pool's queue to cancel it is the one operation that may touch all. What workers do is
- *                 counted from the start of one task to that of the next. Work that was paid for before (an array that
- *                 grows) is bounded as a sum, after each history.
- * Output          A line for each kind of call: how many there were, the most and the mean that one touched, and what
- *                 is allowed. */
+ * How it works    The library is built with the counts of base/build.h. Histories of calls, by the public
+ *                 interface alone, fill a scheduler, a delay queue and pools, with times of several kinds.
+ *                 The number of elements that one call touches is compared with a bound: a multiple of log2
+ *                 of the number of elements, or a constant. Finding an element of a pool's queue to cancel it
+ *                 is the only operation that may touch all. The work of workers is counted from the start of
+ *                 one task to that of the next. Work that earlier calls have paid for (an array that grows)
+ *                 is bounded as a sum, after each history.
+ * Output          A line for each kind of call: how many there were, the largest and the mean number of
+ *                 elements, and the bound. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ enum bound {
     LINEAR,     /* 2n + 320: elements, and as many holes between them */
 };
 
-/* Calls of one kind. Those of workers are counted by workers, which are waited for before anybody looks. */
+/* Calls of one kind. Workers count their own calls, and the program waits for them before it reads the
+ * counts. */
 struct tally {
     const char *what;
     enum bound bound;
@@ -125,7 +127,7 @@ static void report(const char *history, struct tally *tallies)
     }
     (void)fflush(stdout);
     MUST(prepaid <= PREPAID * calls);
-    MUST(sum > 0); /* else somebody has forgotten to count */
+    MUST(sum > 0); /* otherwise an operation does not count its work */
     checked_calls += calls;
 }
 
@@ -196,7 +198,8 @@ static void cancel(int i)
         end(&scheduler_tallies[CANCEL]);
 }
 
-/* Let time pass. Until now the worker was called for each that became the first: that is not the work of a start. */
+/* Lets time pass. The count starts anew before that: until now the worker was called for each timer that
+ * became the first, and that is not the work of a start. */
 static void pass(hora_scheduler *scheduler, hora_ns time)
 {
     MUST(hora_pool_execute(scheduler, HORA_TASK(from_now_on, NULL)) == 0);
@@ -204,7 +207,8 @@ static void pass(hora_scheduler *scheduler, hora_ns time)
     MUST(hora_virtual_clock_run(vclock, time) == 0);
 }
 
-/* Fill it; exchange as many at random; let a part become due; cancel a quarter of what is left; let the rest become due. */
+/* Fills it, exchanges as many at random, lets a part become due, cancels a quarter of the rest, and lets the
+ * others become due. */
 static void history_of_a_scheduler(enum times times)
 {
     char name[64];
@@ -282,7 +286,8 @@ static int hold(void *arg, void **ret_result)
     return hora_latch_await(gate);
 }
 
-/* While its only worker is held back, fill it; cancel some, so that there are holes; then let it run. Twice. */
+/* While the only worker is blocked, fills the pool and cancels some tasks, so that there are holes; then lets
+ * it run. Twice. */
 static void history_of_a_pool(const char *name, int capacity, bool submits)
 {
     enum { PUT, CANCELLED, RUN, FEW = 100 };

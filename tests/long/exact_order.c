@@ -3,19 +3,20 @@
  *
  *     hora-exact-order TIMERS [SEED]
  *
- * What happens    Four threads schedule TIMERS one-shot tasks on a virtual clock that stands still, for 20000 moments,
- *                 so that hundreds are due together. They do it in rounds, with a barrier between two: so of two timers
- *                 of different rounds everybody agrees which was scheduled first. After each round a thread cancels
- *                 some of its neighbour's. Then time passes. Some tasks schedule one more, also for the moment that it
- *                 is; some cancel another. First with one worker, then with two.
- * What must hold  Each timer starts once, or was cancelled: never both, never neither. It starts at its moment, not
- *                 before or after. With one worker the starts are in order: by moment; within one by round, those
- *                 scheduled by tasks last; and those that one thread scheduled in that order. With two the takes are,
- *                 which nobody sees; but a worker has one task at a time: so when a task has started, of those that
- *                 come before it all but one have.
- * How we know     Each start draws a number. When all is over, each timer's place is reckoned, by sorting: among those
- *                 of the thread that scheduled it, and among all by (moment, round). Then the starts are gone through,
- *                 in the order of their numbers. */
+ * What happens    Four threads schedule TIMERS one-shot tasks on a virtual clock that does not move, for
+ *                 20000 moments, so that hundreds are due together. They do it in rounds, with a barrier
+ *                 between two rounds, so that of two timers of different rounds it is certain which was
+ *                 scheduled first. After each round each thread cancels some timers of its neighbour. Then
+ *                 time passes. Some tasks schedule another one, possibly for the present moment; some cancel
+ *                 another one. All this is done with one worker, then with two.
+ * What must hold  Each timer either starts once or was cancelled. It starts exactly at its moment. With one
+ *                 worker the starts are in order: by moment; within a moment by round, with those that tasks
+ *                 scheduled last; and those that one thread scheduled in that order. With two workers the
+ *                 takes are in order, which cannot be observed; but a worker has one task at a time, so when
+ *                 a task has started, all but one of those before it have started.
+ * How we know     Each start draws a number. At the end the position of each timer is computed by sorting:
+ *                 among those of the thread that scheduled it, and among all by (moment, round). Then the
+ *                 starts are checked in the order of their numbers. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,15 +38,16 @@ enum {
     CELLS = ROUNDS + 1, /* of a moment: the rounds, and what tasks have scheduled */
     MOMENTS = 20000,
     AHEAD = 50,     /* moments, at most, from a task to what it schedules */
-    KEPT = 16,      /* of so many timers one has a future that is kept */
-    SCHEDULES = 64, /* of so many tasks one schedules another */
-    CANCELS = 128,  /* of so many tasks one cancels another */
+    KEPT = 16,      /* one of this number of timers has a future that is kept */
+    SCHEDULES = 64, /* one of this number of tasks schedules another */
+    CANCELS = 128,  /* one of this number of tasks cancels another */
     MOST_MB = 4096, /* memory */
 };
 
 /* ---- the world ---- */
 
-/* Those of one submitter stand together, in the order of scheduling; those of tasks behind all, each worker's likewise. */
+/* The timers of one submitter are together, in the order of scheduling. Those that tasks schedule follow
+ * after all others, grouped by worker in the same way. */
 struct timer {
     uint16_t moment; /* when it is due */
     uint8_t chain;   /* who scheduled it */
@@ -228,7 +230,8 @@ static void rank_timers(void)
             rank[i] = in_chain[timers[i].chain][timers[i].moment]++;
 }
 
-/* What comes before the last that has started, and has not started itself, is with one of the other workers. */
+/* A timer that comes before the last started one, and has not started, has been taken by one of the other
+ * workers. */
 static void check_order(void)
 {
     int64_t chain_end[CHAINS] = {0}, chain_started[CHAINS] = {0};

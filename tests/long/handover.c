@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handover.c - whose a task is if its pool is shut down or stopped while sixteen threads submit
+/* handover.c - who owns a task if its pool is shut down or stopped while sixteen threads submit
  *
  *     hora-handover POOLS [CONFIGURATION]
  *
- * What happens    Sixteen threads execute tasks on one pool, each of which executes another one; and a thread ends the pool
- *                 meanwhile, by shutdown and by stop in turn. The tasks of tasks get the memory of tasks that have just ended. That is
- *                 done with POOLS pools of each configuration: with a hook, with a bounded queue, with a linked and an array
- *                 queue of the user, one with admission; and a plain one.
- * What must hold  Each task has a record of its own. If the call returned 0, the task has run or was handed back, not both, and
- *                 drop(arg) was called once. If it returned an error, the task neither ran nor was dropped.
- * Output          A line for each configuration: how many tasks were accepted and refused; how many of those that were accepted are
- *                 lost, and how many of those that were refused have two owners. */
+ * What happens    Sixteen threads execute tasks on one pool, each of which executes another one, while a
+ *                 thread ends the pool, by shutdown and by stop in turn. The tasks that tasks execute get the
+ *                 memory of tasks that have just ended. This is done with POOLS pools of each configuration:
+ *                 with a hook, with a bounded queue, with a linked and an array queue of the user, with
+ *                 admission, and a plain one.
+ * What must hold  Each task has its own record. If the call returned 0, the task has run or was handed back,
+ *                 but not both, and drop(arg) was called once. If it returned an error, the task neither ran
+ *                 nor was dropped.
+ * Output          A line for each configuration: how many tasks were accepted and rejected, how many of the
+ *                 accepted ones are lost, and how many of the rejected ones have two owners. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,7 +41,7 @@ static pthread_barrier_t end;
 static hora_pool *pool;
 static hora_future_list handed_back;
 static bool stops;    /* else it is shut down, */
-static int ends_with; /* by whoever makes this call of them all */
+static int ends_with; /* by the thread that makes the call with this number */
 static atomic_int calls;
 static atomic_bool is_over;
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* long_time.c - years of scheduled tasks in virtual time: each run exactly at its time, no drift, the same seed gives the same trace
+/* long_time.c - years of scheduled tasks in virtual time: each run exactly at its time, no drift
  *
  *     hora-long-time DAYS MIXED_DAYS [SEED]
  *
- * First a task at a fixed rate of a second for DAYS, then ten thousand tasks of all kinds for MIXED_DAYS: by rate, with a gap, once, and by a
- * function. A run that does not begin at its planned time ends the program. The mix is run three times: twice with one worker and the
- * same seed, which must give the same trace, step by step; and with four workers, which must give the same runs, in whatever order those
- * of the same moment are. Each line of the output says how many runs there were, and how many a second. */
+ * First a task at a fixed rate of a second runs for DAYS, then ten thousand tasks of all kinds for
+ * MIXED_DAYS: by rate, with a gap, once, and by a function. A run that does not begin at its planned time
+ * ends the program. The mix is run three times: twice with one worker and the same seed, which must give the
+ * same trace, step by step; and with four workers, which must give the same runs, with those of the same
+ * moment in any order. Each line of the output says how many runs there were, and how many per second. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,7 +45,8 @@ static void close_world(void)
     MUST(hora_virtual_clock_free(vclock) == 0);
 }
 
-/* The calling thread waits for what it has started, and is not attached: it does not count. Returns the seconds that it took. */
+/* The calling thread, which waits, is not attached to the clock, so it does not count as running. Returns the
+ * seconds that it took. */
 static double live_for(int64_t seconds)
 {
     double start = seconds_now();

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overload.c - more work than two workers can do: nothing is lost, memory and waiting are as docs/guide/overload.md says
+/* overload.c - more work than two workers can do: nothing is lost, and memory and waiting are bounded
  *
  *     hora-overload TASKS
  *
- * What happens    Four threads offer TASKS tasks as fast as they can, each of which takes two workers longer than one
- *                 of them needs to offer the next: to a pool with a bounded queue and each rule of rejection, to one
- *                 without a bound, and to a scheduler.
- * What must hold  1. Every task runs once, or was refused, which the call says, or dropped, where the rule says so;
- *                    drop(arg) is called once for each that was not refused. The pool's counts say the same.
- *                 2. With a bound memory does not grow with the number of tasks. Without, it grows with those that wait; and
- *                    when there is little to do again it is given back.
- *                 3. With a bound of n, from the return of the call until its worker is free to take the task not more
- *                    than n others start, and those that workers had already.
+ * What happens    Four threads offer TASKS tasks as fast as they can. Two workers need longer for a task than
+ *                 a thread needs to offer the next. The tasks go to a pool with a bounded queue and each
+ *                 rejection policy, to one without a bound, and to a scheduler.
+ * What must hold  1. Each task runs once, or is rejected, which the call reports, or is dropped, if the
+ *                 policy says so.
+ *                    drop(arg) is called once for each task that was not rejected. The pool's counts agree.
+ *                 2. With a bound, memory does not grow with the number of tasks. Without one it grows with
+ *                    the number of waiting tasks, and is given back when there is little to do again.
+ *                 3. With a bound of n, from the return of the call until its worker is free to take the
+ *                    task, at most n other tasks start, and those that workers had already taken.
  * Output          A row of the table of docs/guide/overload.md for each. */
 #define _GNU_SOURCE /* mallinfo2 */
 #include <inttypes.h>

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* real_order.c - the order of timers while time really passes: none early, none before another that was due before
+/* real_order.c - the order of timers in real time: none early, none before another that was due before
  *
  *     hora-real-order TIMERS [SEED]
  *
- * What happens    Four threads schedule TIMERS tasks, while two workers run those that are due; some are cancelled.
- *                 First after delays from nothing to half a second, then at moments of the wall clock, of which
- *                 hundreds have the same.
- * What must hold  1. Each starts once, or was cancelled.
- *                 2. No task starts before its time, to the nanosecond, as its future says what that was.
- *                 3. If a worker takes x while y can be taken as well, x comes first: it is due before y; or at the
- *                    same time, and was not scheduled after y. By how much the due times of a worker go back says
- *                    nothing: a timer that is scheduled late, or whose caller is held up in the middle, comes late. But
- *                    it is exact for those of which it is known that they were there.
- * How we know     Everything draws numbers from one counter: a task when it starts and when it ends, whoever schedules
- *                 before and after the call. A worker takes a task after the end of the one before it, and before the
- *                 start of it. So y was there when x was taken, and was left there, if y's call was over before the
- *                 task before x ended, and x started before the task before y ended. For each y those x are a range of
- *                 the starts of each worker. */
+ * What happens    Four threads schedule TIMERS tasks, while two workers run those that are due; some are
+ *                 cancelled. First they use delays from zero to half a second, then moments of the wall
+ *                 clock, hundreds of which are the same.
+ * What must hold  1. Each task either starts once or was cancelled.
+ *                 2. No task starts before its time, to the nanosecond, which its future reports.
+ *                 3. If a worker takes x while y can be taken as well, x precedes y: x is due before y, or
+ *                    at the same time and not scheduled after y. The due times of a worker need not
+ *                    increase, because a timer may be scheduled late, or its caller preempted in the middle
+ *                    of the call. But the rule is exact for timers that are known to have been in the queue.
+ * How we know     All events draw numbers from one counter: a task when it starts and when it ends, and a
+ *                 scheduling thread before and after the call. A worker takes a task after the end of the
+ *                 previous one and before the start of this one. So y was in the queue when x was taken, and
+ *                 was left there, if the call for y had returned before the task before x ended, and x
+ *                 started before the task before y ended. For each y those x are a range of the starts of
+ *                 each worker. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -178,7 +179,7 @@ static struct timer *latest_of(int from, int to)
     return later_of(latest[level][from], latest[level][to - (1 << level)]);
 }
 
-/* How many starts of a worker come first: those that were possible by `limit`, or those that started before it. */
+/* Returns how many of the first starts of a worker were possible by `limit`, or started before it. */
 static int count_until(int worker, int64_t limit, bool by_possible)
 {
     int low = 0, high = start_counts[worker];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pools.c - run tasks of several names in real pools, and write their metrics in the format that is asked for: see check */
+/* pools.c - runs tasks in real pools, and writes their metrics in the requested format: see check */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

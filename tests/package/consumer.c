@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* consumer.c - a program of somebody else; compiles as C17 and as C++17 */
+/* consumer.c - a program outside of the repository; compiles as C17 and as C++17 */
 #include <stdio.h>
 #include <string.h>
 

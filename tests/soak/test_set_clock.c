@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_set_clock.c - who watches the machine's clock notices that it is set
+/* test_set_clock.c - threads that watch the clock of the machine notice that it is set
  *
- * Sets the wall clock of this machine, by one nanosecond forth and back, which needs the right to do so. That is far below what a
- * waiter cares for, so it must go back to sleep; but the system tells of it as of any other step. */
+ * The test sets the wall clock of this machine by one nanosecond forward and back, which needs the privilege
+ * to do so. That is far below what matters to a waiter, so the waiter must go back to sleep; but the system
+ * reports it like any other step. */
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>

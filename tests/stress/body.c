@@ -32,7 +32,8 @@ static void compute(void)
         atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Whether the task may end its thread: not one of the program's, and with nothing below it on the stack that must go on. */
+/* True if the task may end its thread: the thread is not one of the program's, and nothing below it on the
+ * stack must continue. */
 static bool may_exit(const struct record *record)
 {
     return self()->number == 0 && self()->depth == 1 && record->most == 1 && hora_pool_current() != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future.c - promises, futures in memory of the program, results, groups, completion services, many tasks at once */
+/* future.c - promises, futures in memory of the program, results, groups, completion services */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ledger.c - the records, and what must hold for each
  *
- *   returned 0       exactly one drop, no run after it, and no more runs than planned; a run, if nothing excuses it
+ *   returned 0       exactly one drop, no run after it, and no more runs than planned; a run, unless excused
  *   an error         neither run nor drop, then or later
- *   REMOVED          no run begins after the cancel has answered so
+ *   REMOVED          no run begins after the cancel has returned this
  *   an element       taken exactly once or dropped exactly once
  *   a result         taken exactly once or dropped exactly once
  *   on_done          called exactly once
  *
- * The first violation is printed with the record's story, and ends the program. */
+ * The first violation is printed with the history of its record, and ends the program. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -149,7 +149,8 @@ bool ledger_is_used_up(void)
     return load(&used) >= RECORDS;
 }
 
-/* As in the JDK, a scheduler cancels a task that comes while it is shut down and terminates, and the call succeeds. */
+/* As in the JDK, a scheduler cancels a task that arrives while it is shut down and terminates, and the call
+ * succeeds. */
 static bool came_too_late(struct record *record)
 {
     return record->object != NULL && record->object->kind == OBJECT_SCHEDULER && load(&record->drops) > 0 &&
@@ -324,7 +325,7 @@ static void check_record(struct record *record)
     }
     if (load(&record->results) != load(&record->result_ends))
         violation(record, "a result was neither taken nor dropped");
-    /* A future that is let go before it is done calls nobody back. */
+    /* A future that is released before it is done calls no callback. */
     bool was_done =
         load(&record->removed) || (record->most == 1 && load(&record->ends) + load(&record->results) > 0);
     if (was_done && load(&record->callbacks) != load(&record->called))

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - hora-stress: 8 to 16 threads call everything at random, and each task has a ledger of its own
+/* main.c - hora-stress: 8 to 16 threads make random calls, and each task has a ledger
  *
- *     hora-stress [--seconds N] [--seed S] [--threads 8..16] [--fail-allocations P] [--fail-threads P] [AREA]...
+ *     hora-stress [--seconds N] [--seed S] [--threads 8..16] [--fail-allocations P] [--fail-threads P]
+ *                 [AREA]...
  *
  * AREA is pool, scheduler, queue, future, timer or shutdown; none: all of them. P is a probability, 0 to 1.
  * Every other round is without failures, whatever P is. Exit status 0: no violation; 1: a violation, or the
  * program is stuck; 2: wrong use.
  *
- * Real threads do not repeat themselves: the same seed gives the same choices, not the same run. Run it
- * again, for longer. */
+ * Runs on real threads do not repeat: the same seed gives the same choices, not the same run. To repeat a
+ * failure, run it again, for longer. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -83,7 +83,7 @@ void object_put(struct object *object)
     (void)pthread_mutex_unlock(&graveyard.lock);
 }
 
-/* Nobody must wait in it for ever: threads that do have a reference. */
+/* No thread may wait in it for ever: threads that wait have a reference. */
 static void retire(struct object *object)
 {
     if (object->kind == OBJECT_QUEUE)

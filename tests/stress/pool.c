@@ -248,7 +248,8 @@ static void set_something(struct object *object)
     doing("");
 }
 
-/* A future that hora has given up, not done: run it here, execute it elsewhere, keep it, cancel it, or let it go. */
+/* A future that hora has handed back, not done: run it here, execute it elsewhere, keep it, cancel it, or
+ * release it. */
 void pool_dispose(hora_future *future)
 {
     struct record *record = record_of(future);
@@ -311,8 +312,8 @@ static void remove_one(struct object *object)
     doing("");
 }
 
-/* In some rounds pools live for a hundred calls, in others for some thousand, in which a thread that is put aside in the middle of
- * a call misses what becomes of the task that it has given to the pool. */
+/* In some rounds pools live for a hundred calls, in others for some thousand. In the latter, a thread that is
+ * preempted in the middle of a call misses the end of the task that it has given to the pool. */
 static void end_somehow(struct object *object)
 {
     static const uint32_t lives[] = {1, 8, 32};

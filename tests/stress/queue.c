@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - queues of all five kinds: each element that was put is taken exactly once or dropped exactly once */
+/* queue.c - queues of all five kinds: each element is taken exactly once or dropped exactly once */
 #include <stddef.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler.c - schedulers: tasks that run once, series of every kind, and what can be done with their futures */
+/* scheduler.c - schedulers: one-shot tasks, series of every kind, and all operations on their futures */
 #include <stddef.h>
 #include <stdio.h>
 

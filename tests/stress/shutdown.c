@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shutdown.c - all threads execute on one pool as fast as they can, until it is shut down or stopped in the middle of it
+/* shutdown.c - all threads execute on one pool as fast as they can, until it is shut down or stopped
  *
- * Nothing else: with a backlog, and with threads that are put aside between two steps of a call, this is
- * where a task is taken for another one, or lost. */
+ * They do nothing else. With a backlog, and with threads that are preempted between two steps of a call, this
+ * is where a task could be mistaken for another one, or be lost. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -66,7 +66,8 @@ void shutdown_operate(struct object *object)
     for (int i = 0; i < 4096 && !round_is_over() && !hora_pool_is_shutdown(object->pool); i++) {
         (void)execute(object);
         if (one_in(life))
-            shutdown_make(); /* the new pool takes the place of this one, which is then shut down or stopped */
+            /* The new pool replaces this one, which is then shut down or stopped. */
+            shutdown_make();
     }
     doing("");
 }

@@ -75,7 +75,7 @@ struct record {
     /* Written before it is given to hora. */
     enum kind kind;
     int number;
-    int most;              /* so many runs are allowed; 0: any number */
+    int most;              /* number of runs that are allowed; 0: any */
     bool plain_is_checked; /* no two runs overlap: `plain` is written without an atomic */
     const char *call;      /* which call gave it to hora */
     struct object *object; /* to what; NULL: to none */
@@ -86,11 +86,11 @@ struct record {
     /* What has happened to it. */
     _Atomic int outcome; /* of that call */
     _Atomic int closed;  /* it was checked: nothing may happen to it any more */
-    _Atomic int
-        excused; /* it may end without a run: it was cancelled, taken out, has a limit or failed to start */
+    /* it may end without a run: it was cancelled, taken out, has a limit or failed to start */
+    _Atomic int excused;
     _Atomic int removed; /* a cancel has answered HORA_CANCEL_REMOVED */
-    _Atomic int
-        starts; /* timers: calls of hora_timer_start that succeeded or may have, less those that were removed */
+    /* timers: calls of hora_timer_start that succeeded or may have, less those that were removed */
+    _Atomic int starts;
     _Atomic int runs;        /* begun */
     _Atomic int ends;        /* ended, also by ending the thread */
     _Atomic int drops;       /* tasks and contexts: the destructor; elements: the queue's destructor */
@@ -108,7 +108,8 @@ struct record {
 struct record *record_new(enum kind kind, const char *call, struct object *object);
 void record_tell(struct record *record, const char *what, int value);
 
-/* What the call that took the record has returned. 0: hora has it. An error: it never has had it. Returns `result`. */
+/* Records the result of the call that took the record. 0: hora has it. An error: hora never had it. Returns
+ * `result`. */
 int record_answer(struct record *record, int result);
 
 /* Callbacks of hora: the body and the destructors of tasks. */
@@ -203,7 +204,8 @@ struct observers {
     hora_ns grow_after;
 };
 
-/* Put observers into options, of a pool or of a scheduler. They must live until the call that takes the options returns. */
+/* Puts observers into the options of a pool or of a scheduler. They must live until the call that takes the
+ * options returns. */
 #define OBSERVE(options, o)                                                 \
     do {                                                                    \
         (options)->metrics = (o)->has_metrics ? &(o)->metrics : NULL;       \

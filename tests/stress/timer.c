@@ -31,7 +31,8 @@ static int start(struct cell *cell, struct object *scheduler, hora_ns delay)
     return result;
 }
 
-/* With `waits` its function is not running any more afterwards. It takes the lock of the cell only if that is free. */
+/* Cancels the timer or, with `waits`, stops it: then its function is not running any more when this returns.
+ * Takes the lock of the cell only if that is free. */
 static int cancel(struct cell *cell, bool waits)
 {
     if (cell->record == NULL)

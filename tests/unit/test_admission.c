@@ -268,11 +268,11 @@ TEST_REAL(admission_class_has_threads_of_its_own, "")
     start(6, 0);
     CHECK_INT(best(0, 4), -1);
     stop(0);
-    CHECK_INT(best(0, 4), 1); /* the thread for everybody is free again */
+    CHECK_INT(best(0, 4), 1); /* the thread for all classes is free again */
     end_test();
 }
 
-/* More is reserved than there are threads: the later class gets less, and one thread is for everybody. */
+/* More threads are reserved than there are: the later class gets fewer, and one thread is for all classes. */
 TEST_REAL(admission_reserves_are_cut, "")
 {
     struct hora__admission_class first = {.name = "first", .reserve = 2};
@@ -286,8 +286,8 @@ TEST_REAL(admission_reserves_are_cut, "")
     CHECK_INT(best(0, 1), 0);
     start(0, 0);
     start(best(0, 4), 0);
-    CHECK_INT(best(0, 4),
-              -1); /* two are kept for the first; it has used the one kept for it, and that of everybody */
+    /* two are reserved for the first class; the second has used its own and the common one */
+    CHECK_INT(best(0, 4), -1);
     CHECK_INT(why(2, 0, 4), HORA__WHY_RESERVED);
     CHECK_INT(facts.reserved, 2);
     CHECK_INT(why(4, 0, 4), HORA__WHY_RESERVED);
@@ -298,7 +298,8 @@ TEST_REAL(admission_reserves_are_cut, "")
     end_test();
 }
 
-/* In any interval as long as `per` at most so many; each place comes back `per` after it was taken. */
+/* A limited number starts in any interval as long as `per`; each place is free again `per` after it was
+ * taken. */
 TEST_REAL(admission_class_has_a_rate, "")
 {
     hora_ns starts[2];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_admission_history.c - admission control against a model that is nothing but its rules, on random histories
+/* test_admission_history.c - admission control compared with a model of its rules
  *
- * How it works    The model is an array of what is known about each ticket, and for each class the times at which its tickets
- *                 began. It finds out which ticket may begin, which is next, when, and why another one waits, by looking at
- *                 all tickets, as the rules of admission.h say it. Each step is done to both. After each step both must
- *                 agree on all that can be asked, for some number of threads, and the invariants must hold. At its end
- *                 a history runs until nothing is left. */
+ * How it works    The model is an array of the facts about each ticket, and for each class the times at which
+ *                 its tickets began. It determines which ticket may begin, which is next, when, and why
+ *                 another one waits, by checking all tickets against the rules of admission.h. Each step is
+ *                 applied to both. After each step both must give the same answers to all queries, for some
+ *                 number of threads, and the invariants must hold. At its end a history runs until nothing is
+ *                 left. */
 #include "admit/admission.h"
 #include "harness.h"
 
@@ -105,7 +106,7 @@ static bool rate_allows(int class, hora_ns time)
     return settings(class)->rate == 0 || recent < settings(class)->rate;
 }
 
-/* Threads kept for the others; one at least is for everybody. */
+/* Threads reserved for the other classes; at least one thread is for all. */
 static int reserved_for_others(int class, int threads)
 {
     int granted[CLASSES];
@@ -448,7 +449,7 @@ static void set_class(void)
         set_rate(class, (int)test_random(MOST_RATE + 1));
 }
 
-/* grow: of 8 steps so many add. */
+/* grow: how many of 8 steps add a ticket. */
 static void step(uint32_t grow)
 {
     static void (*const others[])(void) = {take_out, end,  end,       end,  change,
@@ -480,7 +481,8 @@ static void make_classes(void)
     }
 }
 
-/* All begins and ends at last, whatever the rules, if there is a thread, and classes have some limit or none. */
+/* Each ticket begins and ends at last, whatever the rules, if there is a thread, and classes have a positive
+ * limit or none. */
 static void run_empty(void)
 {
     for (int i = 0; (admission.waiting > 0 || random_ticket(RUNS) >= 0) && i < 10 * MOST;

@@ -6,7 +6,7 @@
 
 enum { ITEMS = 3, KEY = 7 };
 
-/* An item; the first has no ticket of its own. */
+/* An item; the first has no ticket. */
 struct item {
     struct hora__ticket ticket;
     bool has_ticket;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_backlog.c - the bound of a queue that has none: more elements than an int can count are refused
+/* test_backlog.c - the bound of an unbounded queue: more elements than an int can count are rejected
  *
- * So many need more memory than there is, so the test adds to the size by hand, and takes that away again
- * before it looks at the elements. */
+ * So many elements need more memory than there is, so the test increases the size directly, and reduces it
+ * again before it reads the elements. */
 #include "exec/backlog.h"
 
 #include <limits.h>
@@ -58,7 +58,7 @@ TEST_REAL(backlog_refuses_what_it_cannot_count, "")
         CHECK_INT(hora__queue_count(queue), INT_MAX - 1);
     }
     hora__mutex_lock(&queue->object.lock);
-    queue->size -= INT_MAX - 4; /* as if so many had been taken: nobody has told the inbox */
+    queue->size -= INT_MAX - 4; /* as if these had been taken, which the inbox does not know */
     hora__mutex_unlock(&queue->object.lock);
     CHECK_OK(offer_item(queue, &items[3], NULL));
     CHECK_OK(offer_item(queue, &items[4], NULL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_data.c - the expressions and durations of tests/cron: which are the same, which are refused, what they mean */
+/* test_cron_data.c - the expressions and durations of tests/cron: equal, rejected, and their meaning */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_normal.c - the normal form of day fields means what they meant, and is one for all that mean the same */
+/* test_cron_normal.c - the normal form of day fields keeps their meaning, and is unique */
 #include "cron/cron.h"
 #include "harness.h"
 
@@ -79,7 +79,8 @@ static void check_field(bool is_day)
     hora__cron_normalize(&again);
     CHECK(hora_cron_equal(&again, &normal));
 
-    hora_cron more = cron; /* also with another word, which may or may not be contained in what is there */
+    /* Also with another word, whose days the expression may or may not contain. */
+    hora_cron more = cron;
     is_day ? add_day_word(&more) : add_weekday_word(&more);
     bool is_same = same_meaning(&more, &cron);
     hora__cron_normalize(&more);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_quick.c - the short way through an expression takes nothing that the long way refuses, and understands it the same */
+/* test_cron_quick.c - the quick parser accepts only what the full one does, with the same result */
 #include <stdio.h>
 #include <string.h>
 

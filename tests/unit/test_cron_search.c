@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_search.c - the search from inside: days of a month, zones that no country has, and how many steps it takes */
+/* test_cron_search.c - the search from inside: days of a month, artificial zones, and the number of steps */
 #include <stdio.h>
 #include <string.h>
 
@@ -142,7 +142,8 @@ TEST(cron_days_of_every_kind_of_month, "")
 
 enum { WINDOW = 4 * DAY, ROUNDS = 60, QUESTIONS = 500, MOST_CHANGES = 6 };
 
-/* A zone with clock changes at any distance, to any offset: also some in an hour, and days that are repeated or missing. */
+/* A zone with clock changes at any distance, to any offset: also several within an hour, and days that are
+ * repeated or missing. */
 static void make_zone(hora_zone *zone, int64_t base)
 {
     struct hora__draft draft;
@@ -168,7 +169,8 @@ static void make_zone(hora_zone *zone, int64_t base)
     hora__atomic_pointer_init(&zone->spans, spans);
 }
 
-/* In every third a day of the window is the only one of the month: what follows it is far away, unless it is shown again. */
+/* In every third expression a day of the window is the only one of the month, so that the next time is far
+ * away unless the clocks show the day again. */
 static struct hora_cron some_cron(int64_t base)
 {
     struct hora_cron cron = test_random(3) == 0 ? some_days() : every_second();

@@ -73,7 +73,8 @@ TEST_REAL(timer_is_readable_from_its_time_on, "")
     }
 }
 
-/* Right after it has been renewed; somebody might set the clock meanwhile, but nobody does so all the time. */
+/* The descriptor has just been renewed. Another process might set the clock meanwhile, but not in each of
+ * three attempts. */
 TEST_REAL(watch_is_not_readable_while_the_clock_is_left_alone, "")
 {
     int fd = hora__watch_fd_new();

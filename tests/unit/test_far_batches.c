@@ -51,7 +51,7 @@ static struct hora__far_batch *new_batch(void)
     return batch;
 }
 
-/* Few times, so many ties, or many; "never" is among them. */
+/* Few different times, so that there are many ties, or many; "never" is among them. */
 static int64_t some_due(uint32_t spread)
 {
     if (has_extremes && test_random(50) == 0)

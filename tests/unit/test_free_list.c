@@ -28,7 +28,7 @@ static void get(struct hora__free_list *list, struct block *block)
     memset(block->memory, block->mark, size_of(block));
 }
 
-/* Nobody else has written to it. */
+/* Checks that no other thread has written to it. */
 static void put(struct hora__free_list *list, struct block *block)
 {
     for (size_t i = 0; i < size_of(block); i++)

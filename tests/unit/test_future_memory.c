@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_future_memory.c - memory of futures that is used again: what a thread keeps, what it brings to its pool, and who gets it there
+/* test_future_memory.c - reuse of the memory of futures, by threads and by the shared free list
  *
- * What a thread and a shared free list keep at most is written in future_memory.c. The tests run with a pool that is not otherwise used. */
+ * future_memory.c says how much a thread and a shared free list keep at most. The tests use a pool that is
+ * not used otherwise. */
 #include <string.h>
 
 #include "exec/future_memory.h"
@@ -50,7 +51,7 @@ static int shared_free_list_count(void)
     return hora__atomic_load(&pool->shared_free_list.count);
 }
 
-/* In a thread of the test that has just begun: it keeps nothing yet, and all that it keeps is freed with it. */
+/* Called in a new thread of the test: it keeps nothing yet, and everything that it keeps is freed with it. */
 static void in_thread(void (*run)(void *arg))
 {
     test_thread_join(test_thread_start(NULL, run, NULL));
@@ -209,7 +210,8 @@ static void give_back(unsigned char *block, unsigned char mark)
     hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, block);
 }
 
-/* Get blocks and give them back, so that what is held goes up and down; nobody else writes to them meanwhile. */
+/* Gets blocks and gives them back, so that the number of blocks goes up and down; no other thread writes to
+ * them meanwhile. */
 static void churn(unsigned seed)
 {
     unsigned char *held[HELD];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_histogram.c - distributions of values, against the sorted values themselves
+/* test_histogram.c - distributions of values, compared with the sorted values themselves
  *
- * Values are drawn from all powers of two, so that all buckets are met, or from few, so that there are many in each. */
+ * Values are drawn from all powers of two, so that all buckets are used, or from few, so that each bucket has
+ * many. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +102,8 @@ TEST_REAL(extremes_have_their_place, "")
     CHECK_INT(sum.nanoseconds, 709551614);
     sum = hora__distribution_sum(&all, (struct hora__rate){1, 2});
     CHECK_INT(sum.seconds, 9223372036);
-    /* As exact as a double is for so many seconds, about 2 us: under valgrind, and elsewhere, a long double is no more. */
+    /* As exact as a double is for this number of seconds, about 2 us: under valgrind, and on some machines, a
+     * long double is not more exact. */
     CHECK(sum.nanoseconds > 854765000 && sum.nanoseconds < 854785000);
 }
 

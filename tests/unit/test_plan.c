@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan.c - the arithmetic of schedules, beside a reference that walks through the planned times one by one */
+/* test_plan.c - the arithmetic of schedules, compared with a walk over all planned times */
 #include <stdio.h>
 
 #include "harness.h"
@@ -130,7 +130,8 @@ TEST(plan_rate_saturates, "")
     }
 }
 
-/* With times further apart than time can count, only the sums are bounded: nothing wraps, and what runs is not early. */
+/* With times further apart than time can count, only the sums are bounded: nothing wraps around, and no run
+ * is early. */
 TEST(plan_rate_survives_all_extremes, "")
 {
     static const hora_ns extremes[] = {
@@ -337,7 +338,8 @@ TEST(plan_pause_saturates, "")
 
 /* ---- offsets ---- */
 
-/* A task that is known by its name keeps its times after a restart, and in the next release: these values must not change. */
+/* A task that is identified by its name keeps its times after a restart, and in the next release: these
+ * values must not change. */
 TEST(plan_offset_never_changes, "")
 {
     static const struct {
@@ -363,7 +365,8 @@ TEST(plan_offset_never_changes, "")
     CHECK_INT(hora__plan_offset(NULL, 0), 0);
 }
 
-/* A thousand names in ten equal parts: each has about a hundred. The names differ little, as they do in life. */
+/* A thousand names in ten equal parts: each part has about a hundred. The names differ little, as they do in
+ * practice. */
 static void check_is_even(const char *format, hora_ns spread)
 {
     enum { NAMES = 1000, PARTS = 10 };

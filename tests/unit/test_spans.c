@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_spans.c - tables of spans: random drafts, and every second found by the index as by looking at all spans */
+/* test_spans.c - tables of spans from random drafts: the index finds the right span */
 #include <string.h>
 
 #include "cron/zone.h"

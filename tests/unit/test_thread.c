@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_thread.c - threads of the platform layer: start, join, name, stack, signals, the pointer that each carries */
+/* test_thread.c - threads of the platform layer: start, join, name, stack, signals, pointers */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -101,7 +101,8 @@ static void carry(void *arg)
     CHECK_POINTER(hora__thread_pointer(), &exits);
 }
 
-/* The pointer is the thread's own, and its end is told. In a process of its own: the hook is one for all threads. */
+/* Each thread has its own pointer, and the hook is called at its end. In a child process, because the hook is
+ * the same for all threads. */
 TEST_REAL(thread_end_is_told, "")
 {
     hora__os_thread thread;

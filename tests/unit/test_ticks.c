@@ -9,7 +9,8 @@ static void wait_until(int64_t ns)
         ;
 }
 
-/* A busy machine may stop us between two readings: so the span in ticks lies inside one by the clock, and around another. */
+/* A busy machine may preempt the thread between two readings. So the span in ticks lies inside one span by
+ * the clock, and around another. */
 static void check_span(const struct hora__ticker *ticker, int64_t ns, int64_t tolerance_ppm)
 {
     int64_t outer_start = hora__now(HORA__MONOTONIC);

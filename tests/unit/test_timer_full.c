@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_full.c - a timer that a full scheduler refuses stays as it was. That a scheduler has 2147483647 tasks is only said: none has so many. */
+/* test_timer_full.c - a timer that a full scheduler rejects does not change
+ *
+ * The test only sets the count of tasks to 2147483647; no machine has memory for that many. */
 #include <hora/timer.h>
 
 #include "exec/pool.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_heap.c - what each call of the timer heap promises; test_timer_heap_history.c has the random histories */
+/* test_timer_heap.c - the promises of each call of the timer heap; see also test_timer_heap_history.c */
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,7 +281,8 @@ TEST_REAL(timers_move, "")
     CHECK(hora__timer_heap_check(&timers));
 }
 
-/* A timer that is out for a while finds its slot when it comes back, whoever came in the meantime. */
+/* A timer that is taken out for a while finds its slot when it is put back, whatever was inserted in the
+ * meantime. */
 TEST_REAL(timers_keep_a_slot_for_who_comes_back, "")
 {
     struct hora__timer_slot few[3];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_heap_history.c - the timers against the plain binary heap of the literature, on random histories
+/* test_timer_heap_history.c - the timer heap compared with a plain binary heap, on random histories
  *
- * How it works    Each history has its own number of timers and its own kind of times, and goes through phases in which the heap
- *                 rather grows, or rather shrinks. The same operation is done to both; then both must agree on the first timer,
- *                 on the size, on what is promised, and on every timer's being in or out, and the timers must be sound. At its
- *                 end a history is drained. Memory is allocated for exactly the capacity, so that AddressSanitizer sees
- *                 what goes beyond it, or back to memory that was given up. */
+ * How it works    Each history has its own number of timers and its own kind of times, and phases in which
+ *                 the heap mostly grows or mostly shrinks. The same operation is applied to both heaps. Then
+ *                 both must agree on the first timer, the size, the reserved slots, and which timers are in
+ *                 the heap, and the timer heap must be sound. At its end a history is drained. Memory is
+ *                 allocated for exactly the capacity, so that AddressSanitizer detects an access beyond it,
+ *                 or to memory that was given up. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -84,7 +85,8 @@ static void model_remove(const struct entry *entry)
     }
 }
 
-/* The kinds of times: almost all the same, few values, many, the ends of time, and those of a clock that goes on. */
+/* The kinds of times: almost all the same, few values, many, the ends of time, and those of a clock that
+ * advances. */
 static int64_t random_due(int kind, int step)
 {
     static const int64_t ends[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
@@ -102,7 +104,8 @@ static int64_t random_due(int kind, int step)
     }
 }
 
-/* Unique, but in no order: an odd factor permutes the numbers of 64 bits. Every other history counts as a scheduler does. */
+/* Unique, but in no order: an odd factor permutes the 64-bit numbers. Every other history counts as a
+ * scheduler does. */
 static uint64_t next_sequence(bool counting)
 {
     uint64_t number = next_number++;
@@ -207,7 +210,7 @@ static void check_agreement(void)
     CHECK(members_agree());
 }
 
-/* grow: of 8 steps so many insert. */
+/* grow: how many of 8 steps insert a timer. */
 static void step(uint32_t grow, int64_t due, bool counting)
 {
     if (test_random(16) == 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_store.c - a timer store against a plain heap, on random histories
+/* test_timer_store.c - a timer store compared with a plain heap, on random histories
  *
- * Mechanism    The test inserts tracked and untracked nodes by a lane or, as an owner with its lock does, into the
- *              heap. It cancels tracked ones in the lane and in the heap, absorbs the lanes, takes what is due by a
- *              reading of the clock, and gathers now and then. The store must give the nodes in the order of a heap
- *              that has had all of them from the beginning; and it must be sound. */
+ * Mechanism    The test inserts tracked and untracked nodes through a lane or, like an owner with its lock,
+ *              into the heap. It cancels tracked ones in the lane and in the heap, absorbs the lanes, takes
+ *              those that are due by a reading of the clock, and gathers now and then. The store must give
+ *              the nodes in the order of a heap that has had all of them from the beginning, and it must be
+ *              sound. */
 #include <stdlib.h>
 
 #include "harness.h"

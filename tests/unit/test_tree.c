@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tree.c - the balanced tree against a sorted array, on random histories
+/* test_tree.c - the balanced tree compared with a sorted array, on random histories
  *
- * How it works    Nodes come, leave, and take each other's places; then tree and array must agree on the first, on the order of all,
- *                 on ranks and on what is found at any place, and the tree must be sound, balance included. */
+ * How it works    Nodes are inserted, removed, and exchanged for one another. Then tree and array must agree
+ *                 on the first node, on the order of all, on ranks and on the node at any position, and the
+ *                 tree must be sound and balanced. */
 #include "base/tree.h"
 #include "harness.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tzif.c - the reader of zone files: what it takes, and that nothing damaged gets through it or breaks it */
+/* test_tzif.c - the reader of zone files: what it accepts, and that damaged files do no harm */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,8 @@ TEST_REAL(tzif_refuses_leap_seconds, "")
     CHECK_POINTER(spans, NULL);
 }
 
-/* Seconds that nobody can count are left out; what holds when time begins is what came last before. */
+/* Seconds outside the countable range are left out; at the beginning of time the last type before it
+ * applies. */
 TEST_REAL(tzif_transitions_beyond_time, "")
 {
     struct image_plan plan = sample;
@@ -205,7 +206,8 @@ TEST_REAL(tzif_largest_offsets, "")
     hora__free(spans);
 }
 
-/* What is read from damaged bytes is refused, or a table like any other. A copy of just that size: ASan sees who reads on. */
+/* Damaged bytes are rejected, or give a valid table. The test uses a copy of exactly their size, so that
+ * AddressSanitizer detects a read beyond it. */
 static void read_damaged(const unsigned char *bytes, size_t size, int *accepted)
 {
     unsigned char *copy = malloc(size + (size == 0));

@@ -79,7 +79,7 @@ TEST(zones_that_are_known_are_refreshed, "")
     END(&other, second);
     image_fixed(&image, 6 * 3600, "ABC", "");
     folder_put(&folder, &image);
-    CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 1); /* also when nobody uses it */
+    CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 1); /* also if no task uses it */
     stage_close(&s);
     folder_remove(&folder);
 }

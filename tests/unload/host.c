@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c - load a plugin that uses hora, use it, and unload it, again and again
+/* host.c - loads a plugin that uses hora, uses it, and unloads it, repeatedly
  *
- *     host load PLUGIN TIMES      each time the main thread uses the plugin, and a thread that ends only after dlclose
+ *     host load PLUGIN TIMES      the main thread uses the plugin, and a thread that ends after dlclose
  *     host fork PLUGIN TIMES      a child of fork uses the plugin that its parent has used, and unloads it
  *     host exit PLUGIN TIMES      a process ends by exit while threads use the plugin
  *
- * The host itself has nothing to do with hora. */
+ * The host itself does not use hora. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>

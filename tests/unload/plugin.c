@@ -10,7 +10,8 @@ static int work(void *arg, void **ret_result)
     return 0;
 }
 
-/* Whatever leaves something with the calling thread: its record, spare memory, a descriptor, the key of its end. */
+/* Makes all calls that leave something with the calling thread: its record, memory for reuse, a descriptor,
+ * the key for its end. */
 __attribute__((visibility("default"))) int plugin_use(void)
 {
     hora_pool *pool;
