@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.pml - how those who post into a pool's own queue wake those who wait at it; src/exec/work_source.c, search.c and backlog.c
+/* backlog.pml - how posting threads wake the takers of a pool's own queue
  *
- * A step is one atomic operation of the source, or what it does under the lock of the inbox. The queue's lock is modelled as a lock: what is
- * done under it, and what others see of it without the lock, takes several steps. docs/internals/pool-model.md has the rest. */
+ * It models src/exec/{work_source,search,backlog}.c. A step is one atomic operation of the source, or
+ * everything that it does under the lock of the inbox. The queue's lock is modelled as a lock: the operations
+ * under it, and what other threads see of them without the lock, take several steps.
+ * docs/internals/pool-model.md has the rest. */
 #ifndef TAKERS
 #define TAKERS 2
 #endif
@@ -23,8 +25,8 @@
 bool locked = false;     /* the queue's lock */
 byte inbox = 0;          /* elements posted, */
 byte size = 0;           /* and in the container */
-bool wanted = false;     /* a taker sleeps, and nobody is on the way to wake it */
-byte searcher = NOBODY;  /* who has been told to look and has not yet */
+bool wanted = false;     /* a taker sleeps, and there is no searcher */
+byte searcher = NOBODY;  /* the taker that has been nudged and has not looked yet */
 bool spins = false;      /* a taker that is on no list goes on looking */
 bool waits[TAKERS];      /* is on the list of takers */
 bool nudged[TAKERS];     /* has been told since it last looked */
@@ -219,7 +221,7 @@ proctype watch()
 {
     timeout;
     assert(!locked);
-    assert(waiting == 0 || inbox + size == 0);     /* nobody sleeps while there is something */
+    assert(waiting == 0 || inbox + size == 0);     /* no taker sleeps while there is something to take */
     assert(waiting > 0 || gave_up > 0 || busy > 0); /* takers are asleep, or gone for a reason */
     assert(taken + inbox + size == POSTERS * EACH); /* nothing is lost, nothing is taken twice */
     assert(searcher == NOBODY);

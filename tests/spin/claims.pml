@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* claims.pml - how workers take without the lock what one of them has found; src/exec/segment.h, backlog.c and search.c
+/* claims.pml - how workers take elements without the lock from a segment that one of them has found
  *
- * A step is one atomic operation of the source; what is done under the queue's lock takes several, since claims go on meanwhile. Reading an
- * entry that was claimed is a step of its own. docs/internals/pool-model.md has the rest. */
+ * It models src/exec/{segment.h,backlog.c,search.c}. A step is one atomic operation of the source. Operations
+ * under the queue's lock take several steps, because other workers claim at the same time. Reading a claimed
+ * entry is a separate step. docs/internals/pool-model.md has the rest. */
 #ifndef TAKERS
 #define TAKERS 2
 #endif
@@ -10,7 +11,7 @@
 #define ELEMENTS 5
 #endif
 #ifndef REMOVES
-#define REMOVES 1 /* how often somebody recalls what is offered, and removes the first */
+#define REMOVES 1 /* how often a thread recalls the offer and removes the first element */
 #endif
 #define SLOTS 2
 #define SEGMENTS 4 /* one for each taker to hold, one to fill, and one more */
@@ -153,7 +154,7 @@ inline take()
     fi
 }
 
-/* By who holds the segment; 0: there is nothing. */
+/* Called by a holder of the segment; 0: there is nothing to claim. */
 inline claim()
 {
 #ifdef FAULT_TWO_WORDS

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inbox.pml - how those who put into a delay queue and those who take from it see each other; src/queue/timed.c
+/* inbox.pml - how threads that put into a delay queue and its takers notice each other
  *
- * A step is one atomic operation of the source. Both locks are modelled as locks: what is done under one of them, and what others see of it
- * without, takes several steps. One taker waits until it has all elements, and wakes for the first one (there is a leader: timed.pml is
- * about who that is); others poll. Elements are due at 1, 2 or 3, whatever the time is when they are put. Time passes at any moment.
- * docs/internals/timed-waiting-model.md has the rest. Faults, one at a time, each of which must be found:
- *   FAULT_LOOKS_TOO_SOON      a taker looks at `soonest` before it writes `limit`
- *   FAULT_WRITES_TOO_LATE     who puts looks at `limit` before it writes `soonest`
- *   FAULT_LIMIT_UNSEEN        who puts does not look at `limit`
+ * It models src/queue/timed.c. A step is one atomic operation of the source. Both locks are modelled as
+ * locks: the operations under one of them, and what other threads see of them without it, take several steps.
+ * One taker waits until it has all elements, and wakes up for the first one; it stands for the leader, which
+ * timed.pml models. Others poll. Elements are due at 1, 2 or 3, whatever the time is when they are put. Time
+ * may pass at any moment. docs/internals/timed-waiting-model.md has the rest. Faults, one at a time, each of
+ * which must be found:
+ *   FAULT_LOOKS_TOO_SOON      a taker reads `soonest` before it writes `limit`
+ *   FAULT_WRITES_TOO_LATE     a putter reads `limit` before it writes `soonest`
+ *   FAULT_LIMIT_UNSEEN        a putter does not read `limit`
  *   FAULT_READS_UNGUARDED     a reading of the clock does not raise `limit`
  *   FAULT_SLEEPS_UNGUARDED    a taker that goes to sleep does not raise `limit`
- *   FAULT_LIMIT_FORGETS       once nobody waits `limit` goes below what was read
- *   FAULT_SOONEST_STAYS       who absorbs leaves `soonest` as it was */
+ *   FAULT_LIMIT_FORGETS       once no taker waits, `limit` is set below the last reading
+ *   FAULT_SOONEST_STAYS       a thread that absorbs the inbox does not reset `soonest` */
 #ifndef ELEMENTS
 #define ELEMENTS 2
 #endif
@@ -334,7 +336,7 @@ proctype clock()
     od
 }
 
-/* When nothing can move any more: nothing is left, and nobody waits for it. */
+/* When no process can move: nothing is left, and no taker waits. */
 proctype watch()
 {
     timeout;

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lanes.pml - how tasks enter the inbox lanes of a scheduler without the lock of the timer queue
  *
- * It models src/timer/{store,lanes}.c and src/sched/{timer_queue,timer_queue_insert}.c, with src/exec/standby.c and
- * src/sched/scheduler.c. A step is one atomic operation of the source, or all that a thread does under a lock and that no
- * thread without the lock can see. The locks are locks: floor, horizon and the closed flag are written and read while
- * other threads hold a lane. Time passes at any moment. A poster reads the clock, then adds the delay; anything may happen
- * in between. docs/internals/timed-waiting-model.md has the rest. Sizes, given with -D:
- *   TAKERS    threads that take, again and again: 1 or 2     ELEMENTS  tasks that are scheduled: 2 or 3
- *   POSTERS   threads that schedule: 1 or 2                  CANCELS   whether the first task is cancelled, 0 or 1
- *   CLOSES    whether the timer queue is closed, 0 or 1      ROOM      slots of a lane: 1 or 2
- *   VISITS    whether a thread visits the lanes without serving the workers, 0 or 1
+ * It models src/timer/{store,lanes}.c and src/sched/timer_queue.c, with src/exec/standby.c and
+ * src/sched/scheduler.c. A step is one atomic operation of the source, or everything that a thread does under
+ * a lock and that no thread without the lock can see. Locks are modelled as locks: floor, horizon and the
+ * closed flag are written and read while other threads hold a lane. Time may pass at any moment. A poster
+ * reads the clock, then adds the delay; anything may happen in between. docs/internals/timed-waiting-model.md
+ * has the rest. Sizes, given with -D:
+ *   TAKERS    threads that take, repeatedly: 1 or 2          ELEMENTS  tasks that are scheduled: 2 or 3
+ *   POSTERS   threads that schedule: 1 or 2                  CANCELS   the first task is cancelled, 0 or 1
+ *   CLOSES    the timer queue is closed, 0 or 1              ROOM      slots of a lane: 1 or 2
+ *   VISITS    a thread visits the lanes without serving the workers, 0 or 1
  *   END       time goes from 1 to here; nothing is due later
- *   BY_VALUE  the tasks are detached: one that comes by the lock of the timer queue checks the closed flag under it
+ *   BY_VALUE  the tasks are detached: one that enters through the lock of the timer queue checks the closed
+ *             flag under it
  *   NUMBERS   tasks that are due together have an order, too
  *   ANYWHERE  a thread posts into either lane
  *   TOGETHER  both post into one lane first, and then into the other
  * Faults, one at a time, each of which must be found:
  *   FAULT_FLOOR_UNSAID         a taker that reads the clock does not publish the floor
- *   FAULT_FLOOR_SAID_LATE      it publishes the floor after it went through the lanes
+ *   FAULT_FLOOR_SAID_LATE      it publishes the floor after it has visited the lanes
  *   FAULT_FLOOR_SEEN_EARLY     a poster reads the floor before it has the lane's lock
- *   FAULT_LOOKS_TOO_SOON       a taker that goes to sleep goes through the lanes, and then publishes the horizon
- *   FAULT_LOOKS_NO_MORE        tasks that came with the last look are ignored
- *   FAULT_TELLS_NOBODY         a poster does not look at the horizon
- *   FAULT_ASKS_TOO_SOON        a poster looks at the horizon before it has the lane's lock
- *   FAULT_CLOSED_UNSEEN          a poster does not look at the closed flag
- *   FAULT_CLOSED_SEEN_EARLY      it does so before it has the lane's lock
+ *   FAULT_LOOKS_TOO_SOON       a taker that goes to sleep visits the lanes before it publishes the horizon
+ *   FAULT_LOOKS_NO_MORE        tasks that the last visit has found are ignored
+ *   FAULT_TELLS_NOBODY         a poster does not read the horizon
+ *   FAULT_ASKS_TOO_SOON        a poster reads the horizon before it has the lane's lock
+ *   FAULT_CLOSED_UNSEEN        a poster does not read the closed flag
+ *   FAULT_CLOSED_SEEN_EARLY    it does so before it has the lane's lock
  *   FAULT_CANCELS_UNLOCKED     a canceller takes a task out of the lane without its lock
- *   FAULT_MISPLACES            the task that is moved to the slot of the cancelled one does not know that
- *   FAULT_CANCEL_LOOKS_ASIDE   a canceller with the lock of the timer queue does not go through the lanes
- *   FAULT_NO_RECHECK           a task that came by the lock of the timer queue does not check the closed flag again
- *   FAULT_NUMBERS_APART        each lane counts for itself
- *   FAULT_READINGS_ALIKE       the clock counts in steps that take longer than to read it
- *   FAULT_LOCKS_IN_NO_TIME     the clock stands still while a lane is locked
+ *   FAULT_MISPLACES            the task that is moved to the slot of the cancelled one keeps its old position
+ *   FAULT_CANCEL_LOOKS_ASIDE   a canceller with the lock of the timer queue does not visit the lanes
+ *   FAULT_NO_RECHECK           a task that entered through the lock of the timer queue does not check the
+ *                              closed flag again
+ *   FAULT_NUMBERS_APART        each lane has its own counter
+ *   FAULT_READINGS_ALIKE       the clock counts in steps that are longer than a reading takes
+ *   FAULT_LOCKS_IN_NO_TIME     the clock does not advance while a lane is locked
  *   FAULT_GIVES_EARLY          a task that is due one moment later is given, too */
 #ifndef TAKERS
 #define TAKERS 1
@@ -139,7 +142,7 @@ inline finish(element)
 
 /* ---- the timer queue ---- */
 
-/* first := the first element of all. As all below that is guarded by the timer queue's lock, part of a step. */
+/* first := the first element of all. Like everything below under the timer queue's lock, part of a step. */
 inline find_first()
 {
     first = NONE;
@@ -207,9 +210,9 @@ inline look()
     skip
 }
 
-/* ---- who waits ---- */
+/* ---- waiting workers ---- */
 
-/* Somebody looks in time for the first element: the leader, or who is called. */
+/* Makes sure that a worker looks in time for the first element: the leader, or one that is called. */
 inline cover()
 {
     find_first();
@@ -242,7 +245,7 @@ inline choose_horizon()
     again = wanted > before
 }
 
-/* finds_more and expect. again := something has come that nobody would look at in time */
+/* finds_more and expect. again := a task has arrived for which no worker would look in time */
 inline expect()
 {
     if
@@ -301,7 +304,7 @@ inline resign()
     fi
 }
 
-/* Take over the lead, if nobody has it who wakes up in time. */
+/* Become the leader, if there is none that wakes up in time. */
 inline take_post()
 {
     do
@@ -410,7 +413,7 @@ inline come_in_by_the_lock(element)
 proctype poster(byte element)
 {
     LOCALS;
-    byte planned; /* its due time: somebody else may have it already */
+    byte planned; /* its due time: another thread may have taken it already */
     bool open, call, is_full;
 more:
     atomic {

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.pml - a pool's control word and its idle workers, as src/exec/{pool,worker,execute}.c have them
+/* pool.pml - the control word of a pool and its idle workers, as in src/exec/{pool,worker,execute}.c
  *
- * docs/internals/pool-model.md says what is modelled and what is not. Names are those of the source, in capitals; each step of
- * the model is one atomic operation of the source, or what it does under one lock. Sizes, given with -D:
- *   CORE, MAX   core_threads and max_threads          CAP      places in the queue
- *   TASKS       each is executed by a thread of its own  SLOTS  threads at a time, those included that are about to end
- *   BY_VALUE    tasks are queued by value: let in only while the pool runs, never taken back (post in execute.c)
+ * docs/internals/pool-model.md says what is modelled and what is not. Names are those of the source, in
+ * capitals. Each step of the model is one atomic operation of the source, or everything that it does under
+ * one lock. Sizes, given with -D:
+ *   CORE, MAX   core_threads and max_threads
+ *   CAP         places in the queue
+ *   TASKS       tasks; each is executed by a separate thread
+ *   SLOTS       threads at a time, including those that are about to end
+ *   BY_VALUE    tasks are queued by value: accepted only while the pool runs, never taken back (see
+ *               "detached" in execute.c)
  * Faults, one at a time, each of which must be found:
- *   FAULT_NO_RECHECK               a task is queued, and nobody looks at the state again
- *   FAULT_CLOSED_UNSEEN              with BY_VALUE: the state is looked at before the task is let in, not while
+ *   FAULT_NO_RECHECK               after a task has been queued, its submitter does not check the state again
+ *   FAULT_CLOSED_UNSEEN            with BY_VALUE: the state is checked before the task is inserted, not in
+ *                                  the same step
  *   FAULT_LAST_IDLE_NOT_WOKEN      try-terminate does not wake an idle worker
  *   FAULT_FORGETS_TRY_TERMINATE    a worker ends without try-terminate
- *   FAULT_COUNTED_ON_NOBODY        a worker is counted, then cannot start since the pool was shut down, and nobody stands in for
- *                                  it, although a task may have been queued because it was counted (so it is in the JDK)
- *   FAULT_TWO_WORDS                the count is raised although the state has changed since it was looked at
+ *   FAULT_COUNTED_ON_NOBODY        a worker is counted, but cannot start because the pool was shut down, and
+ *                                  no other one is started, although a task may have been queued because it
+ *                                  was counted (the behaviour of the JDK)
+ *   FAULT_TWO_WORDS                the count is raised although the state has changed since it was read
  *   FAULT_TIDYING_UNCHECKED        try-terminate enters TIDYING without comparing
- *   FAULT_LEAVES_WITH_TASKS        a worker whose time is over leaves without a look at the queue, and is not replaced
+ *   FAULT_LEAVES_WITH_TASKS        a worker whose keep-alive has expired leaves without checking the queue,
+ *                                  and is not replaced
  *   FAULT_INTERRUPT_LEAKS          a worker that begins a task does not clear its interrupt
- *   FAULT_DISTURBS_ACTIVE          idle workers are interrupted without a look at whether they are idle */
+ *   FAULT_DISTURBS_ACTIVE          workers are interrupted without checking whether they are idle */
 #ifndef CORE
 #define CORE 1
 #endif
@@ -99,7 +106,8 @@ inline TAKE_OUT(task)
     size--
 }
 
-/* ---- for every process: byte s, c (the control word as it was read), v, bool ok; if it adds workers: byte add ---- */
+/* ---- for every process: byte s, c (the control word as it was read), v, bool ok; to add workers: byte add
+ * ---- */
 
 /* Whether there are fewer workers than must be, with the count as it was read. */
 #define NEEDS_WORKER (c < CORE || (CORE == 0 && c == 0 && size > 0))
@@ -182,7 +190,7 @@ inline TRY_TERMINATE()
     od
 }
 
-/* Raise the count, if the state and the bound allow it; ok: whether they do. `add` is the task to start with, or NONE. */
+/* Raises the count if the state and the bound allow it; ok := they do. `add` is the first task, or NONE. */
 inline RAISE_COUNT(bound)
 {
     do
@@ -261,7 +269,7 @@ inline WORKER_ADD(task, bound)
     d_step { s = 0; c = 0 }
 }
 
-/* ---- who executes ---- */
+/* ---- executing threads ---- */
 
 proctype Submitter(byte me)
 {
@@ -347,7 +355,8 @@ inline CHOOSE()
     TAKE_OUT(task)
 }
 
-/* The worker has run a task: if it may, and there is another, it stays active; else it is idle before it looks at anything else. */
+/* The worker has run a task. If it may take another, and there is one, it stays active; otherwise it becomes
+ * idle before it reads anything else. */
 inline TAKE_NEXT()
 {
     READ_CONTROL();
@@ -358,7 +367,7 @@ inline TAKE_NEXT()
     d_step { s = 0; c = 0 }
 }
 
-/* Wait for a task, an interrupt or, if there are more workers than CORE, the end of the time, which may never come. */
+/* Waits for a task, an interrupt or, if there are more workers than CORE, a timeout, which may never come. */
 inline TAKE()
 {
     if
@@ -409,7 +418,7 @@ inline BECOME_ACTIVE()
     do
     :: workers[me].activity == ACTIVE -> break
     :: atomic { workers[me].activity == IDLE -> workers[me].activity = ACTIVE }; break
-    :: workers[me].activity == DISTURBED -> LOCK(); UNLOCK() /* whoever disturbs has it */
+    :: workers[me].activity == DISTURBED -> LOCK(); UNLOCK() /* the disturbing thread holds it */
     od;
 #ifndef FAULT_INTERRUPT_LEAKS
     ok = state >= STOP;

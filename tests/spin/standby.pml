@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standby.pml - how a scheduler's workers wait: leader, standby and searcher, as src/exec/{standby,search,work_source}.c have them
+/* standby.pml - how the workers of a scheduler wait: leader, standby and searcher
  *
- * docs/internals/timed-waiting-model.md says what is modelled and what is not. Names are those of the source, in capitals;
- * each step of the model is one atomic operation of the source, or what it does under one lock. Sizes, given with -D:
- *   TAKERS      threads that take, again and again: 2 or 3    ELEMENTS  what is put: 2 or 3
- *   TIMED       so many of the takers wait at most for KEEP   PUTTERS   threads that put them: 1 or 2
- *   INTERRUPTS  the last taker is interrupted so often        REMOVES   some element is removed so often
+ * It models src/exec/{standby,search,work_source}.c. docs/internals/timed-waiting-model.md says what is
+ * modelled and what is not. Names are those of the source, in capitals. Each step of the model is one atomic
+ * operation of the source, or everything that it does under one lock. Sizes, given with -D:
+ *   TAKERS      threads that take, repeatedly: 2 or 3
+ *   ELEMENTS    elements that are put: 2 or 3
+ *   PUTTERS     threads that put them: 1 or 2
+ *   TIMED       how many of the takers wait for at most KEEP
+ *   INTERRUPTS  how often the last taker is interrupted
+ *   REMOVES     how often some element is removed
  *   END         time goes from 0 to here: 2 or 3; elements are due at 1, 2 or 3, not after END
- *   RUNS_ON     time passes also while somebody has the lock
- *   SET_BACK    so often the clock goes back by one
+ *   RUNS_ON     time also passes while a thread holds the lock
+ *   SET_BACK    how often the clock goes back by one
  *   LIVE        for a search for endless runs
  * Faults, one at a time, each of which must be found:
  *   FAULT_STANDBY_IS_TRUSTED       a standby that becomes leader sleeps on, however long that is
  *   FAULT_NEW_HEAD_UNSEEN          a new first element does not wake the leader
- *   FAULT_LOST_ON_TAKE             who takes does not see to the rest
- *   FAULT_LOST_ON_TIMEOUT          who times out does not see to the rest
- *   FAULT_LOST_ON_INTERRUPT        who is interrupted does not see to the rest
- *   FAULT_LEAVER_KEEPS_POST        who leaves the list stays leader or standby
- *   FAULT_SEARCHER_STAYS           who looks, and finds something, goes on counting as searcher
- *   FAULT_NOBODY_STANDS_UP         who looks, and finds nothing, takes no post (an endless run)
- *   FAULT_ANYBODY_LEADS            who leads may give up before the element is due
+ *   FAULT_LOST_ON_TAKE             a taker that takes an element does not serve the rest
+ *   FAULT_LOST_ON_TIMEOUT          a taker that times out does not serve the rest
+ *   FAULT_LOST_ON_INTERRUPT        a taker that is interrupted does not serve the rest
+ *   FAULT_LEAVER_KEEPS_POST        a taker that leaves the list stays leader or standby
+ *   FAULT_SEARCHER_STAYS           a searcher that finds something still counts as the searcher
+ *   FAULT_NOBODY_STANDS_UP         a taker that finds nothing takes no role (an endless run)
+ *   FAULT_ANYBODY_LEADS            a leader may give up before the element is due
  *   FAULT_NUDGE_WITHOUT_WAKE       the searcher's state is changed, but its thread is not woken
  *   FAULT_GIVES_EARLY              an element is given before it is due */
 #ifndef TAKERS
@@ -67,7 +71,7 @@ byte due[ELEMENTS];
 byte head = NONE; /* the first element: what the heap has at its top */
 
 byte list[TAKERS]; /* the takers' list, the longest waiting first */
-byte listed;       /* so many are on it */
+byte listed;       /* the length of the list */
 
 byte leader = NOBODY;
 byte leader_until;
@@ -94,7 +98,7 @@ typedef taker {
 };
 taker takers[TAKERS];
 
-byte wakers;  /* threads that have left the lock, but have still to wake somebody */
+byte wakers;  /* threads that have released the lock, but have not issued all wake-ups yet */
 byte running; /* threads that put, remove or interrupt, and have not ended */
 bool quiet;   /* nothing moves any more */
 
@@ -155,7 +159,7 @@ inline LIST_REMOVE(who)
     k = 0
 }
 
-/* Time passes, also while somebody has the lock. */
+/* Time also passes while a thread holds the lock. */
 inline TIME_PASSES()
 {
 #ifdef RUNS_ON
@@ -188,7 +192,7 @@ inline POP()
     fi
 }
 
-/* ---- standby.c; in one atomic step with what comes before, by who has byte wakes ---- */
+/* ---- standby.c; one atomic step together with the step before; the caller has byte wakes ---- */
 
 /* The thread is to be woken when the lock is free. */
 inline WAKES_ADD(who)
@@ -376,7 +380,7 @@ inline FLUSH_ONE(who)
     :: atomic { (wakes & 2) != 0 -> FLUSH_ONE(1) }
 #endif
 
-/* ---- who takes ---- */
+/* ---- takers ---- */
 
 #define ME takers[me]
 #define TIME_IS_OVER (ME.until != NEVER && now >= ME.until)
@@ -505,7 +509,7 @@ end:
     do
     FLUSH
     :: SECTION { wakes == 0 && (step == OUTSIDE || step == TIMED_OUT) -> POLL_FOR(); EXIT() }
-    :: atomic { wakes == 0 && step == TIMED_OUT -> step = GONE } /* as a worker does that is not needed any more */
+    :: atomic { wakes == 0 && step == TIMED_OUT -> step = GONE } /* like a worker that is surplus */
     /* sleep: between the look at the state and the park anything may happen */
     :: atomic { wakes == 0 && step == AWAKE -> LOOK() }
     :: atomic { step == PARKING && TIME_IS_OVER -> step = WOKE_BY_TIME }
@@ -619,7 +623,7 @@ proctype Clock()
 #define LEADER_IS_CHOSEN  (!SOMEBODY_AWAITS_HEAD || searcher != NOBODY || IS_LED)
 #define LEADER_IS_TOLD    ((leader == NOBODY || takers[leader].until <= leader_until) && \
                            (standby == NOBODY || takers[standby].until <= standby_until))
-/* And with all that wait asleep, and nobody about to wake one: */
+/* These hold when all waiting threads are asleep, and no wake-up is under way. */
 #define ALL_SLEEP         (wakers == 0 && listed > 0 && ALL_WAITING_SLEEP)
 #define NOTHING_IS_LATE   (!ALL_SLEEP || head == NONE || due[head] > now)
 #define LEADER_WAKES      (!ALL_SLEEP || !SOMEBODY_AWAITS_HEAD || (leader != NOBODY && takers[leader].until <= due[head]))
@@ -666,8 +670,8 @@ init
         run Clock();
         run Observer()
     };
-    /* When nothing moves any more: time is at its end, who put has returned, who still waits has nothing to take, and nothing
-     * was lost. */
+    /* When no process can move: time is at its end, all putters have returned, waiting takers have nothing to
+     * take, and nothing was lost. */
     timeout;
     assert(now == END && running == 0 && wakers == 0);
     assert(listed == 0 || head == NONE);

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timed.pml - how threads wait for the first element of a timed queue, as src/queue/{serve,transfer}.c have it
+/* timed.pml - how threads wait for the first element of a timed queue
  *
- * docs/internals/timed-waiting-model.md says what is modelled and what is not. Names are those of the source, in capitals;
- * each step of the model is one atomic operation of the source, or what it does under one lock. Sizes, given with -D:
- *   TAKERS      threads that take, again and again: 2 or 3    ELEMENTS  what is put: 2 or 3
- *   TIMED       so many of the takers wait at most for KEEP   PUTTERS   threads that put them: 1 or 2
- *   INTERRUPTS  the last taker is interrupted so often        REMOVES   some element is removed so often
+ * It models src/queue/{serve,transfer}.c. docs/internals/timed-waiting-model.md says what is modelled and
+ * what is not. Names are those of the source, in capitals. Each step of the model is one atomic operation of
+ * the source, or everything that it does under one lock. Sizes, given with -D:
+ *   TAKERS      threads that take, repeatedly: 2 or 3
+ *   ELEMENTS    elements that are put: 2 or 3
+ *   PUTTERS     threads that put them: 1 or 2
+ *   TIMED       how many of the takers wait for at most KEEP
+ *   INTERRUPTS  how often the last taker is interrupted
+ *   REMOVES     how often some element is removed
  *   END         time goes from 0 to here: 2 or 3; elements are due at 1, 2 or 3, not after END
- *   RUNS_ON     time passes also while somebody has the lock
- *   ASKED       elements are asked when they are due (`remaining`), and answer by the time of that moment
- *   SET_BACK    so often the clock goes back by one
+ *   RUNS_ON     time also passes while a thread holds the lock
+ *   ASKED       elements are asked when they are due (`remaining`), and answer for that moment
+ *   SET_BACK    how often the clock goes back by one
  *   LIVE        for a search for endless runs
  * Faults, one at a time, each of which must be found:
  *   FAULT_NEW_HEAD_UNSEEN          a new first element does not wake the leader
- *   FAULT_LEAD_LOST_ON_TAKE        a leader that is served does not hand the lead on
- *   FAULT_LEAD_LOST_ON_TIMEOUT     a leader that times out does not hand the lead on
- *   FAULT_LEAD_LOST_ON_INTERRUPT   a leader that is interrupted does not hand the lead on
- *   FAULT_LEAVER_KEEPS_LEAD        who gives up, and was made leader in the same moment, does not hand the lead on
- *   FAULT_WOKEN_LEADER_KEEPS       a leader that wakes, and finds that its element has gone, decides nothing anew
- *   FAULT_ANYBODY_LEADS            who leads may give up before the element is due
- *   FAULT_SERVED_LEADER_STAYS      who is served is not struck out as leader
- *   FAULT_EARLY_PERMIT_LOST        an unpark before the park is forgotten
+ *   FAULT_LEAD_LOST_ON_TAKE        a leader that is served does not pass the lead on
+ *   FAULT_LEAD_LOST_ON_TIMEOUT     a leader that times out does not pass the lead on
+ *   FAULT_LEAD_LOST_ON_INTERRUPT   a leader that is interrupted does not pass the lead on
+ *   FAULT_LEAVER_KEEPS_LEAD        a taker that gives up, and became leader at the same moment, does not pass
+ *                                  the lead on
+ *   FAULT_WOKEN_LEADER_KEEPS       a leader that wakes up and finds its element removed does not decide again
+ *   FAULT_ANYBODY_LEADS            a leader may give up before the element is due
+ *   FAULT_SERVED_LEADER_STAYS      a leader that is served stays the leader
+ *   FAULT_EARLY_PERMIT_LOST        an unpark before the park is lost
  *   FAULT_NUDGE_WITHOUT_WAKE       the leader's state is changed, but its thread is not woken
- *   FAULT_NUDGE_NEVER_HEARD        a nudge is heard again and again (an endless run)
- *   FAULT_TIMEOUT_BEATS_HANDOVER   who times out returns without the element that was handed over meanwhile
+ *   FAULT_NUDGE_NEVER_HEARD        a nudge is handled repeatedly (an endless run)
+ *   FAULT_TIMEOUT_BEATS_HANDOVER   a taker that times out returns without the element that was handed to it
  *   FAULT_GIVEN_TWICE              an element that is handed over stays in the queue
- *   FAULT_LEADER_IS_TRUSTED        who puts leaves everything to the leader, however long that sleeps
+ *   FAULT_LEADER_IS_TRUSTED        a putter leaves everything to the leader, however long that sleeps
  *   FAULT_GIVES_EARLY              an element is given before it is due */
 #ifndef TAKERS
 #define TAKERS 2
@@ -72,7 +77,7 @@ byte due[ELEMENTS];
 byte head = NONE; /* the first element: what the heap has at its top */
 
 byte list[TAKERS]; /* the takers' list, the longest waiting first */
-byte listed;       /* so many are on it */
+byte listed;       /* the length of the list */
 
 byte leader = NOBODY;
 byte leader_until;
@@ -97,7 +102,7 @@ typedef taker {
 };
 taker takers[TAKERS];
 
-byte wakers;  /* threads that have left the lock, but have still to wake somebody */
+byte wakers;  /* threads that have released the lock, but have not issued all wake-ups yet */
 byte running; /* threads that put, remove or interrupt, and have not ended */
 bool quiet;   /* nothing moves any more */
 
@@ -163,7 +168,7 @@ inline LIST_REMOVE(who)
     k = 0
 }
 
-/* Time passes, also while somebody has the lock. */
+/* Time also passes while a thread holds the lock. */
 inline TIME_PASSES()
 {
 #ifdef RUNS_ON
@@ -203,7 +208,7 @@ inline POP()
     fi
 }
 
-/* ---- serve.c; in one atomic step with what comes before, by who has byte wakes ---- */
+/* ---- serve.c; one atomic step together with the step before; the caller has byte wakes ---- */
 
 /* The thread is to be woken when the lock is free. */
 inline WAKES_ADD(who)
@@ -254,8 +259,8 @@ inline SERVE_TAKERS()
     od
 }
 
-/* When the first element can be taken, in `at`. One that is asked says how long it takes from now on; the clock has been read a
- * little before. */
+/* When the first element can be taken, in `at`. One that is asked says how long it takes from now on; the
+ * clock has been read a little before. */
 inline NEXT_DUE()
 {
 #ifdef ASKED
@@ -330,7 +335,7 @@ inline CHOOSE_LEADER(self)
         fi
     fi;
     if
-    :: leader == NOBODY -> leader_until = 0; leader_element = NONE /* nobody reads them: fewer states */
+    :: leader == NOBODY -> leader_until = 0; leader_element = NONE /* not read: fewer states */
     :: else
     fi;
     next = NOBODY;
@@ -421,7 +426,7 @@ inline FLUSH_ONE(who)
     :: atomic { (wakes & 2) != 0 -> FLUSH_ONE(1) }
 #endif
 
-/* ---- who takes ---- */
+/* ---- takers ---- */
 
 #define ME takers[me]
 #define TIME_IS_OVER (ME.until != NEVER && now >= ME.until)
@@ -554,7 +559,7 @@ end:
     do
     FLUSH
     :: SECTION { wakes == 0 && (step == OUTSIDE || step == TIMED_OUT) -> POLL_FOR(); EXIT() }
-    :: atomic { wakes == 0 && step == TIMED_OUT -> step = GONE } /* as a worker does that is not needed any more */
+    :: atomic { wakes == 0 && step == TIMED_OUT -> step = GONE } /* like a worker that is surplus */
     /* sleep: between the look at the state and the park anything may happen */
     :: atomic { wakes == 0 && step == AWAKE -> LOOK() }
     :: atomic { step == PARKING && TIME_IS_OVER -> step = WOKE_BY_TIME }
@@ -711,8 +716,8 @@ init
         run Clock();
         run Observer()
     };
-    /* When nothing moves any more: time is at its end, who put has returned, who still waits has nothing to take, and nothing
-     * was lost. */
+    /* When no process can move: time is at its end, all putters have returned, waiting takers have nothing to
+     * take, and nothing was lost. */
     timeout;
     assert(now == END && running == 0 && wakers == 0);
     assert(listed == 0 || head == NONE);
