@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_support.h - what the tests of hora/explain.h share */
+/* explain_support.h - shared by the tests of hora/explain.h */
 #ifndef HORA_TESTS_API_EXPLAIN_SUPPORT_H
 #define HORA_TESTS_API_EXPLAIN_SUPPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_support.h - reading JSON, for the tests of what hora writes */
+/* json_support.h - a JSON reader, for the tests of hora's JSON output */
 #ifndef HORA_TESTS_API_JSON_SUPPORT_H
 #define HORA_TESTS_API_JSON_SUPPORT_H
 

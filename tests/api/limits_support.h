@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits_support.h - what the tests of limits share: a pool with a listener that counts */
+/* limits_support.h - shared by the tests of limits: a pool with a listener that counts */
 #ifndef HORA_TESTS_API_LIMITS_SUPPORT_H
 #define HORA_TESTS_API_LIMITS_SUPPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure_support.h - what the tests of measures share */
+/* measure_support.h - shared by the tests of metrics */
 #ifndef HORA_TESTS_API_MEASURE_SUPPORT_H
 #define HORA_TESTS_API_MEASURE_SUPPORT_H
 

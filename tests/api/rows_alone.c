@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_alone.c - promises shared by several kinds of queue, seen by one thread */
+/* rows_alone.c - promises shared by several kinds of queue, tested with one thread */
 #include "rows.h"
 
 static int room(struct fixture *f)

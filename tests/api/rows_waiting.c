@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_waiting.c - promises shared by several kinds of queue, where threads wait */
+/* rows_waiting.c - promises shared by several kinds of queue, tested with waiting threads */
 #include "rows.h"
 
 /* The queue is handed over empty, after SIZE elements have gone through it by take or timed poll. */

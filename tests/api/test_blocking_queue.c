@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_blocking_queue.c - what every kind of queue promises, in each of its configurations */
+/* test_blocking_queue.c - the promises of all kinds of queue, in each of their configurations */
 #include "rows.h"
 
 /* No element is inserted by a call that was given none, and no call waits before it says so. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_carry.c - what tasks carry from the thread that submits them to the one that runs them
+/* test_carry.c - context that tasks carry from the submitting thread to the running one
  *
  * What is current is a text; the hooks carry that of the submitting thread along, and count. */
 #include <string.h>

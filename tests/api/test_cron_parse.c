@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cron_parse.c - which expressions are taken, and what is said about the others */
+/* test_cron_parse.c - which expressions are accepted, and the error messages for the others */
 #include <stdio.h>
 #include <string.h>
 

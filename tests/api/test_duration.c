@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_duration.c - spans of time as texts, up to the ends of what hora_ns can count */
+/* test_duration.c - durations as texts, up to the ends of the range of hora_ns */
 #include <string.h>
 
 #include "harness.h"

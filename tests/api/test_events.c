@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_events.c - listeners of plain pools: what is told, in which order, and exactly once */
+/* test_events.c - listeners of plain pools: which events, in which order, and exactly once */
 #include <pthread.h>
 #include <string.h>
 

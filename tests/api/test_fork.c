@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fork.c - in the child of a fork the parent's objects refuse every call, and nothing hangs */
+/* test_fork.c - in the child of a fork the parent's objects reject every call, and nothing hangs */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_future_done.c - being told that a future is done: callbacks, descriptor, text */
+/* test_future_done.c - notification that a future is done: callbacks, descriptor, text */
 #include <string.h>
 
 #include "pool_support.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_growth.c - threads that come and go with the load */
+/* test_growth.c - threads that are started and ended with the load */
 #include <string.h>
 
 #include "events_support.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool.c - what a pool runs, in which order, and what can be asked of it meanwhile */
+/* test_pool.c - which tasks a pool runs, in which order, and its queries */
 #include "pool_support.h"
 
 /* A task that looks at its pool, then waits at the gate. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_close.c - waiting for a pool: close, quiesce, free; and who must not wait for it */
+/* test_pool_close.c - waiting for a pool: close, quiesce, free; and which threads must not wait for it */
 #include "pool_support.h"
 
 static int run_quiesce(struct call *call)

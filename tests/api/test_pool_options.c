@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_options.c - how pools are made and changed, and which wishes are refused */
+/* test_pool_options.c - how pools are made and changed, and which options are rejected */
 #include <string.h>
 
 #include "pool_support.h"

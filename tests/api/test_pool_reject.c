@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_reject.c - what becomes of tasks that find no place */
+/* test_pool_reject.c - tasks for which there is no room: the rejection policies */
 #include "pool_support.h"
 
 /* A handler that notes what it was given; the future is as good as forgotten. */

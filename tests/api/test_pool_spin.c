@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_spin.c - pools whose threads look for a while before they sleep: all else is as without */
+/* test_pool_spin.c - pools whose threads poll before they sleep: everything else is the same */
 #include <string.h>
 
 #include "pool_support.h"

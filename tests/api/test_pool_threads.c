@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool_threads.c - where threads come from, threads that cannot be had, and tasks that end theirs */
+/* test_pool_threads.c - thread factories, threads that cannot be started, and tasks that end theirs */
 #define _GNU_SOURCE /* pthread_getname_np */
 #include <pthread.h>
 #include <stdio.h>

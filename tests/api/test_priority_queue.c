@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_priority_queue.c - the queue whose least element leaves first */
+/* test_priority_queue.c - the queue whose smallest element leaves first */
 #include "rows.h"
 
 #define ROW(promise, rows) SHARED(priority, PRIORITY, promise, rows)

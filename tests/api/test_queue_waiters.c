@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_queue_waiters.c - who is served when several wait, and what an interrupt may and may not do */
+/* test_queue_waiters.c - which of several waiting threads is served, and the effects of an interrupt */
 #include "rows.h"
 
 enum { CROWD = 3 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registrar_close.c - the end of a registrar, its own scheduler, and what it refuses */
+/* test_registrar_close.c - the end of a registrar, its own scheduler, and the calls that it rejects */
 #include <string.h>
 
 #include "registrar_support.h"

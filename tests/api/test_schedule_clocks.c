@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_clocks.c - the clock of a schedule, and what happens when the clocks part */
+/* test_schedule_clocks.c - the clock of a schedule, and what happens when the clocks diverge */
 #include "schedule_support.h"
 
 static void suspend(struct stage *s, hora_ns by)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_end.c - how a series comes to its end: count, end */
+/* test_schedule_end.c - how a series ends: count, end */
 #include "schedule_support.h"
 
 /* The series is over, with the result of the last run; those of the others were dropped. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_failure.c - what a failed run means for those to come, and who is told */
+/* test_schedule_failure.c - the effect of a failed run on later runs, and its notifications */
 #include "schedule_support.h"
 
 /* The future failed with this code. */

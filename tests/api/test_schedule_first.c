@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_first.c - when the first run of a schedule comes: delay, at, next, or at once */
+/* test_schedule_first.c - when the first run of a schedule is: delay, at, next, or at once */
 #include "schedule_support.h"
 
 TEST(schedule_of_defaults_runs_once_and_at_once, "")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_info.c - what can be asked of a scheduled task, in every phase of its life */
+/* test_schedule_info.c - queries of a scheduled task, in every phase of its life */
 #include "schedule_support.h"
 
 /* Everything at once; times in seconds since the stage was opened, NONE for HORA_NEVER. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_overlap.c - planned times that come while the run before is still going */
+/* test_schedule_overlap.c - planned times at which the previous run is still active */
 #include "schedule_support.h"
 
 TEST(schedule_overlap_never_lets_runs_follow_each_other, "")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler.c - what a scheduler runs and when, and what can be asked of it meanwhile */
+/* test_scheduler.c - which tasks a scheduler runs, when, and its queries */
 #include "scheduler_support.h"
 
 /* A task that looks at its scheduler, then waits at the gate. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_overflow.c - delays beyond what time can count: they never end, and disturb no other */
+/* test_scheduler_overflow.c - delays beyond the range of time: they never end, and disturb no other task */
 #include "scheduler_support.h"
 
 /* How a task can be given to be run at once; and with the greatest delay there is. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scheduler_reject.c - what becomes of tasks after shutdown, by every way to give them and every rule */
+/* test_scheduler_reject.c - tasks after shutdown, for every call and every rejection policy */
 #include "scheduler_support.h"
 
 /* A handler that notes what it was given; the future is as good as forgotten. */

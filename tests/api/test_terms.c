@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_terms.c - terms are checked, and options that do not go with a pool with admission are refused */
+/* test_terms.c - task options are checked, and pool options that conflict with admission are rejected */
 #include <string.h>
 
 #include "admission_support.h"

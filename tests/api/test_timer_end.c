@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_end.c - what becomes of timers at the end of their scheduler, and what others see of them */
+/* test_timer_end.c - timers at the end of their scheduler, and what queries show of them */
 #include <string.h>
 
 #include "scheduler_support.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_fork.c - in the child of a fork the parent's timers refuse every call */
+/* test_timer_fork.c - in the child of a fork the parent's timers reject every call */
 #include "child.h"
 #include "support.h"
 

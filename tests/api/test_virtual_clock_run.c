@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_virtual_clock_run.c - letting time pass together with all that happens meanwhile */
+/* test_virtual_clock_run.c - hora_virtual_clock_run: time passes together with everything that is due */
 #include <sched.h>
 
 #include "support.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_workers.c - hora_pool_workers: what each worker does now */
+/* test_workers.c - hora_pool_workers: what each worker is doing */
 #include <string.h>
 
 #include "explain_support.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_zone_names.c - how zones are found by their names, and what is refused */
+/* test_zone_names.c - how zones are found by their names, and which names are rejected */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

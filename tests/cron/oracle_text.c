@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle_text.c - random expressions, and what they mean
+/* oracle_text.c - random expressions, and their meaning
  *
  * The meaning is noted number by number while the text is written: nothing is read back. */
 #include <assert.h>

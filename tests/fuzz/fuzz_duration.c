@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_duration.c - any text as a duration: it is refused, or its normal form is read back */
+/* fuzz_duration.c - any text as a duration: it is rejected, or its normal form is read back */
 #include "fuzz.h"
 
 #include <stdlib.h>

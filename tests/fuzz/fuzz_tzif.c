@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_tzif.c - any bytes as a zone's file: they are refused, or make a zone that keeps its promises */
+/* fuzz_tzif.c - any bytes as a zone file: they are rejected, or make a zone that keeps its promises */
 #include "fuzz.h"
 
 #include <stdlib.h>

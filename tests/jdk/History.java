@@ -26,13 +26,13 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What the JDK answers to histories: java History EXPECTED <HISTORIES
+ * The JDK's answers to histories: java History EXPECTED <HISTORIES
  *
- * <p>history.h describes both texts. The JDK cannot say when all threads have ended or wait: a thread that was just
- * woken still looks as if it waited. Therefore the program reads what hora answered, and after each line waits for
- * the workers that ended there. A worker that ends unexpectedly shows in the answer to this line or a later one; one
- * that does not end as expected shows after PATIENCE_MS. So nothing stays hidden, and no time is spent if both agree.
- * The program ends with the first answer that differs.
+ * <p>history.h describes both texts. The JDK cannot tell when all threads have ended or wait, because a
+ * thread that was just woken still appears to wait. So the program reads hora's answers, and after each line
+ * waits for the workers that ended there. A worker that ends unexpectedly shows in the answer to this line or
+ * a later one; one that does not end as expected shows after PATIENCE_MS. So no difference stays hidden, and
+ * no time is lost if both agree. The program ends with the first answer that differs.
  */
 final class History {
     private static final int LAST_ELEMENT = 40;
@@ -103,7 +103,7 @@ final class History {
         return ties ? tie - 10 : number - 100;
     }
 
-    /** Makes what a history's first line says. */
+    /** Makes the object that the first line of a history describes. */
     private History(String[] words) {
         withWorkers = !words[2].equals("0");
         kind = words[3];
@@ -208,7 +208,7 @@ final class History {
         return truth ? "1" : "0";
     }
 
-    /** Whether the call would wait, so that without workers nobody could ever end it. */
+    /** Returns whether the call would wait, so that without workers no thread could ever end it. */
     private boolean wouldWait(String[] call) {
         boolean inserts = call[0].equals("put") || call[0].equals("offer_for");
         boolean extracts = call[0].equals("take") || call[0].equals("poll_for");
@@ -312,7 +312,7 @@ final class History {
         return expected != null && expected.contains(" | " + (index + 1) + " ");
     }
 
-    /** Whether the thread waits, or has ended, before patience is over. */
+    /** Returns whether the thread waits, or has ended, within the patience. */
     private static boolean awaitWaiting(Thread thread) {
         long start = System.nanoTime();
         while (System.nanoTime() - start < TimeUnit.MILLISECONDS.toNanos(PATIENCE_MS)) {
@@ -324,7 +324,7 @@ final class History {
         return false;
     }
 
-    /** The answers of the workers that have ended, once each has done what it is expected to do. */
+    /** Returns the answers of the workers that have ended, once each has done what is expected of it. */
     private String collectWorkers(String expected) throws InterruptedException {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < WORKERS; i++)

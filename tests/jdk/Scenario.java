@@ -31,12 +31,13 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Plays scenarios with the JDK, in real time and many at once: java Scenario [AT_ONCE] <SCENARIOS >TRACES
  *
- * <p>scenario.h describes both texts. A machine that is busy lets things happen late. Everything in a scenario happens at
- * whole ticks, so that shows: if an event is late by more than TOLERANCE ticks, the play does not count. What counts is a trace that came
- * out twice, in plays with ticks of different lengths. A scenario is played again and again, with longer ticks each time, until the
- * program loses patience; then its trace is only "scenario NUMBER unsettled". If with several threads a task did something to
- * others in a tick in which others did anything, or were due, their order would be luck, and it is "scenario NUMBER ambiguous".
- * Neither depends on what hora answers.
+ * <p>scenario.h describes both texts. On a busy machine events are late. All events of a scenario are at
+ * whole ticks, so this can be detected: if an event is late by more than TOLERANCE ticks, the play does not
+ * count. A trace is valid if two plays with ticks of different lengths gave it. A scenario is played
+ * repeatedly, with longer ticks each time, until a time limit; then its trace is only "scenario NUMBER
+ * unsettled". If, with several threads, a task acted on others in a tick in which others acted or were due,
+ * their order would be arbitrary, and the trace is "scenario NUMBER ambiguous". Neither depends on hora's
+ * answers.
  */
 final class Scenario {
     private static final double TOLERANCE = 0.4;
@@ -64,7 +65,9 @@ final class Scenario {
         this.number = number;
     }
 
-    /** The field of the JDK's class; java must be started with --add-opens java.base/java.util.concurrent=ALL-UNNAMED. */
+    /**
+     * The field of the JDK's class. Needs the option --add-opens java.base/java.util.concurrent=ALL-UNNAMED.
+     */
     private static VarHandle plannedTime() {
         try {
             Class<?> type = Class.forName("java.util.concurrent.ScheduledThreadPoolExecutor$ScheduledFutureTask");
@@ -74,7 +77,7 @@ final class Scenario {
         }
     }
 
-    /** Something that happened. The actor is DRIVER, a task, or WAITER and more. */
+    /** An event. The actor is DRIVER, the number of a task, or WAITER plus the number of a waiter. */
     private record Event(long tick, int actor, int order, String text) {
         boolean isTask() {
             return actor > DRIVER && actor < WAITER;
@@ -191,7 +194,9 @@ final class Scenario {
                 fails = Integer.parseInt(words[3]);
             }
 
-            /** How late this run begins; it may have waited for this thread, for any thread, or for the run before it. */
+            /**
+             * How late this run begins: it may have waited for this thread, any thread, or the previous run.
+             */
             private void checkLateness() {
                 long since = Math.max(start, Math.max(coreSetAt, lastEnd));
                 since = Math.max(since, freeSince.getOrDefault(Thread.currentThread(), start));
@@ -235,8 +240,8 @@ final class Scenario {
         }
 
         /**
-         * Takes out of a planned time what the clock had moved on since the tick began. So tasks that are due at the same tick are due
-         * at the same nanosecond, and their order is no luck.
+         * Subtracts from a planned time what the clock has advanced since the tick began. So tasks that are
+         * due at the same tick are due at the same nanosecond, and their order is not arbitrary.
          */
         private void alignTime(Object future) {
             if (!isAligned(future)) {
@@ -268,12 +273,12 @@ final class Scenario {
             return tick + tick % 2;
         }
 
-        /** Something happens now, whenever that is. */
+        /** Records an event that happens now, at whatever time. */
         private void log(int actor, String text) {
             log(actor, text, tick());
         }
 
-        /** Something happens that had to happen at this time. */
+        /** Records an event that had to happen at this time. */
         private synchronized void log(int actor, String text, double expected) {
             double now = ticksNow();
             checkLate(now - expected, "tick " + now + " actor " + actor + ": " + text);
@@ -406,7 +411,9 @@ final class Scenario {
             return "waiter " + waiters.size();
         }
 
-        /** One at a time, so that whoever schedules a task has its future before the task does anything with it. */
+        /**
+         * One operation at a time, so that a task's future is known before the task does anything with it.
+         */
         private synchronized String answer(String[] call) throws InterruptedException {
             boolean ofTask = List.of("cancel", "remove", "future", "get").contains(call[0]);
             if (ofTask && !task(call).hasHandle)
@@ -476,7 +483,7 @@ final class Scenario {
                 trouble = "the pool does not end: " + pool;
         }
 
-        /** Whether a task did something to others in a tick in which others did anything, or were about to, perhaps in other threads. */
+        /** Returns whether a task acted on others in a tick in which others acted, or were about to act. */
         synchronized boolean isAmbiguous() {
             if (othersWereDue)
                 return true;

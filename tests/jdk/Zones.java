@@ -13,10 +13,10 @@ import java.time.zone.ZoneRulesProvider;
 import java.util.Set;
 
 /**
- * What the JDK says of zones: java Zones &lt;NAMES &gt;LINES
+ * The JDK's description of zones: java Zones &lt;NAMES &gt;LINES
  *
- * <p>zones.c describes the lines, and says the same of hora's zones. Zones that the JDK does not know are left out. The
- * first line is the release of its data.
+ * <p>zones.c describes the lines, and prints the same for hora's zones. Zones that the JDK does not know are
+ * left out. The first line is the release of its data.
  */
 final class Zones {
     private static final long FROM = -5364662400L;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bulk.h - what the programs of this folder share */
+/* bulk.h - shared by the programs of this folder */
 #ifndef HORA_TESTS_LONG_BULK_H
 #define HORA_TESTS_LONG_BULK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_clock.c - the virtual clock: what is due wakes, and settle returns neither early nor never */
+/* scenario_clock.c - the virtual clock: due threads wake up, and settle returns exactly when all is quiet */
 #include "harness.h"
 
 enum { SPAN = 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_interrupt.c - an interrupt reaches its thread whenever it comes, once, and costs nothing else */
+/* scenario_interrupt.c - an interrupt reaches its thread at any moment, once, and has no other effect */
 #include <poll.h>
 
 #include "harness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_lanes.c - tasks that come into an timer queue, and leave it, without its lock
+/* scenario_lanes.c - tasks that enter a timer queue, and leave it, without its lock
  *
  * First the timer queue alone, so that every schedule can be tried; then with the scheduler around it. */
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* body.c - what tasks do when they run: mostly nothing, else some of what tasks are allowed to do */
+/* body.c - the bodies of tasks: most do nothing, others make some of the calls that tasks may make */
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>

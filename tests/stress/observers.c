@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* observers.c - callbacks of pools and schedulers, what observes them, classes and task options, at random */
+/* observers.c - random callbacks, observers, classes and task options */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - pools of all kinds: made, used, shut down, stopped and freed, and what they hand back */
+/* pool.c - pools of all kinds: made, used, shut down, stopped and freed; the tasks they hand back */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

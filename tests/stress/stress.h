@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stress.h - a ledger per task: what the files of hora-stress share
+/* stress.h - shared by the files of hora-stress: a ledger per task
  *
  * The program runs in rounds of a fraction of a second. In a round 8 to 16 threads call everything at
  * random on objects that all of them share. Each task, element, timer, promise and result has a record of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_event.c - event and timer descriptors, and what happens when the process has none left */
+/* test_event.c - event and timer descriptors, also when the process has none left */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
