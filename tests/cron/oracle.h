@@ -32,7 +32,7 @@ uint64_t dice_roll(struct dice *dice);
 /* From 0 to below - 1. */
 int dice_below(struct dice *dice, int below);
 
-/* Whether one of `n` equal chances has come. */
+/* True with a probability of 1 in `n`. */
 bool dice_one_in(struct dice *dice, int n);
 
 /* ---- a clock on a wall ---- */
@@ -68,7 +68,7 @@ struct expression {
 void expression_write(struct expression *expression, struct dice *dice, bool is_crontab, bool names_times,
                       const struct reading *hint);
 
-/* Whether month, day and weekday match. */
+/* True if month, day and weekday match. */
 bool expression_has_date(const struct expression *expression, const struct reading *reading);
 
 /* ---- zones ---- */

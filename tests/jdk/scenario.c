@@ -22,7 +22,8 @@ static void give_up(const char *reason)
     exit(2);
 }
 
-/* Whether there was another one; its text as it stood is written to *ret_text, to be freed by the caller. */
+/* Reads the next scenario and returns whether there was one. Its text is written to *ret_text, which the
+ * caller frees. */
 static bool read_scenario(FILE *in, struct scenario *scenario, char **ret_text)
 {
     char line[LONGEST_LINE];
@@ -94,7 +95,7 @@ static void show_difference(const char *scenario, const char *ours, const char *
            theirs);
 }
 
-/* Whether there is no difference. Counts what was compared. */
+/* True if there is no difference. Counts what was compared. */
 static bool compare(FILE *scenarios, FILE *traces, enum mutant mutant, bool show_all, int *ret_compared,
                     int *ret_events)
 {

@@ -50,7 +50,7 @@ static bool is_before(const struct event *a, const struct event *b, bool single)
     return a->order < b->order;
 }
 
-/* Events come nearly in order already. */
+/* Events are recorded nearly in order already. */
 static void sort_events(struct trace *trace, bool single)
 {
     for (int i = 1; i < trace->count; i++) {

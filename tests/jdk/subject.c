@@ -355,7 +355,8 @@ static void snapshot(struct subject *s, const struct call *call, struct answer *
     say_list(answer, s, items, count < 0 ? 0 : count, !is_ordered(s));
 }
 
-/* Into an array of the given length: shows also where the NULL stands and what was left alone. */
+/* Drains into an array of the given length: also shows the position of the NULL, and which slots were not
+ * written. */
 static void snapshot_into(struct subject *s, const struct call *call, struct answer *answer)
 {
     void *items[ROOM];

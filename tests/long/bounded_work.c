@@ -37,10 +37,11 @@ static uint64_t random_below(uint64_t below)
 _Thread_local int64_t hora__touches;
 _Thread_local int64_t hora__touches_prepaid;
 
-/* What one call may touch with n elements in all. */
+/* How many elements one call may touch, with n elements in all. */
 enum bound {
     CONSTANT, /* 320: of the segments of a queue that are kept an eighth may be freed at once, which is 256 */
-    /* 4 log2(n) + 16 on average: a slot and its four neighbours on each level of a heap. And at once: */
+    /* 4 log2(n) + 16 on average: a slot and its four neighbours on each level of a heap. A single call may
+     * touch: */
     BY_LANES,   /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
     BY_BATCHES, /* BATCHES more: what came without a lock is taken in, and one far batch put in order */
     LINEAR,     /* 2n + 320: elements, and as many holes between them */

@@ -254,7 +254,7 @@ static void check_order(void)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole test ---- */
 
 static void open_world(int threads)
 {

@@ -175,7 +175,7 @@ static void use_configuration(enum configuration what, struct totals *totals)
         must(hora_queue_free(options.queue), "hora_queue_free");
 }
 
-/* Whether all is right. */
+/* True if everything is right. */
 static bool try_configuration(enum configuration what, long pools)
 {
     struct totals totals = {0};

@@ -265,7 +265,7 @@ static void report(const struct sums *sums, size_t left)
     (void)fflush(stdout);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole test ---- */
 
 static void open_pool(void)
 {

@@ -136,7 +136,7 @@ static void submit_all(void)
 static int early, cancelled;
 static int64_t pairs; /* of which the order was known */
 
-/* Rules 1 and 2; and when each was due. */
+/* Checks rules 1 and 2, and records when each timer was due. */
 static void check_times(void)
 {
     early = cancelled = 0;
@@ -194,7 +194,7 @@ static int count_until(int worker, int64_t limit, bool by_possible)
     return low;
 }
 
-/* Rule 3, for one that was left there, and what a worker took meanwhile. */
+/* Checks rule 3 for one timer that was left in the queue, and those that a worker took meanwhile. */
 static void check_left(const struct timer *left, int worker)
 {
     int from = count_until(worker, left->scheduled, true);
@@ -218,7 +218,7 @@ static void check_order(void)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole test ---- */
 
 static void open_world(bool moments)
 {

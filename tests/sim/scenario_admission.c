@@ -163,7 +163,7 @@ LARGE_SCENARIO(admission_reserve_is_kept)
     all_run(4);
 }
 
-/* There are never more than the pool has threads for, also if workers come and go. */
+/* There are never more running tasks than the pool has threads for, also if workers start and end. */
 LARGE_SCENARIO(admission_tasks_have_a_thread_each)
 {
     reset(1);
@@ -226,7 +226,7 @@ static void stop(void *arg)
     CHECK_OK(hora_pool_shutdown_now(pool, arg));
 }
 
-/* Each has run, or is handed back; and the pool ends. */
+/* Each task has run or is handed back, and the pool terminates. */
 LARGE_SCENARIO(admission_stop_meets_the_end_of_a_task)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
@@ -268,7 +268,8 @@ static int wait_for_the_gate(void *arg, void **ret_result)
     return hora_latch_await(arg);
 }
 
-/* A class that lets nothing begin is widened: whatever runs meanwhile does not end by itself. */
+/* The limit of a class that lets nothing begin is raised. The running tasks do not end by themselves, so the
+ * change itself must wake a worker. */
 LARGE_SCENARIO(admission_class_is_widened_for_those_who_wait)
 {
     hora_latch *gate;
@@ -308,7 +309,7 @@ LARGE_SCENARIO(admission_move_meets_begin)
     all_run(3);
 }
 
-/* ---- waiting for tasks of one's own pool ---- */
+/* ---- waiting for tasks of the same pool ---- */
 
 static int wait_for_first(void *arg, void **ret_result)
 {
@@ -413,7 +414,8 @@ LARGE_SCENARIO(admission_scheduler_keeps_limit_and_key)
     all_run(3);
 }
 
-/* Another one is due long before the rate lets the second begin, and takes the lead meanwhile. */
+/* Another task is due long before the rate lets the second one begin, so another worker becomes leader in
+ * between. */
 SCENARIO(admission_scheduler_rate_is_in_time)
 {
     hora_class *polite;
@@ -456,7 +458,7 @@ static hora_future *series(hora_class *of, bool overlaps)
     return future;
 }
 
-/* A series and a task of its class: one at a time, and both come to their end. */
+/* A series and a task of its class run one at a time, and both end. */
 LARGE_SCENARIO(admission_series_gives_its_ticket_back)
 {
     begin_scheduler(2);

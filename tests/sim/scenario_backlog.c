@@ -147,7 +147,7 @@ static void take_or_be_interrupted(void *arg)
     *(void **)arg = item;
 }
 
-/* The searcher may be interrupted before it has looked: then the other taker must be told. */
+/* The searcher may be interrupted before it has looked: then the other taker must be nudged. */
 LARGE_SCENARIO(backlog_interrupted_searcher_tells_the_next)
 {
     void *got[2] = {NULL, NULL};
@@ -172,7 +172,7 @@ static void take_in_time(void *arg)
     *(void **)arg = item;
 }
 
-/* The same with a searcher whose time is over. */
+/* The same with a searcher whose timeout has expired. */
 LARGE_SCENARIO(backlog_late_searcher_tells_the_next)
 {
     void *got[2] = {NULL, NULL};
@@ -210,7 +210,7 @@ static void post_or_find_it_closed(void *arg)
     *(bool *)arg = error == 0;
 }
 
-/* What is posted before the queue is closed is in it, and nothing comes after. */
+/* An element that is posted before the queue is closed is in it, and none is accepted later. */
 SCENARIO(backlog_post_meets_close)
 {
     bool posted = false;
@@ -291,7 +291,7 @@ static void begin_by_value(void)
     begin(HORA_UNBOUNDED);
 }
 
-/* Who closes the gate and then looks has seen all that will ever come. */
+/* A thread that changes the control word and then looks sees all detached tasks that will ever be queued. */
 SCENARIO(backlog_task_meets_the_gate)
 {
     bool posted = false;
@@ -306,7 +306,7 @@ SCENARIO(backlog_task_meets_the_gate)
     end();
 }
 
-/* Who has had the queue shown sees elements only. */
+/* After show, the queue has only elements, no detached tasks. */
 SCENARIO(backlog_task_meets_a_show)
 {
     bool posted = false;
@@ -344,7 +344,7 @@ SCENARIO(backlog_task_meets_a_taker)
     end();
 }
 
-/* ---- what is in it ---- */
+/* ---- the contents ---- */
 
 static void *model[VALUES];
 static int model_size;
@@ -515,7 +515,7 @@ static void put_one(void *arg)
     CHECK_OK(hora_queue_put(queue, &values[2]));
 }
 
-/* The room that a searcher makes lets in who waits for it. */
+/* When a searcher makes room, a thread that waits for room may insert its element. */
 LARGE_SCENARIO(bounded_backlog_lets_a_waiting_put_in)
 {
     void *got[2];

@@ -103,7 +103,7 @@ SCENARIO(backlog_two_take_all)
     check_claimed(CLAIMED);
 }
 
-/* The same while more come: what is posted follows what is offered, also in the same segment. */
+/* The same while more elements are posted: they follow those that are offered, also in the same segment. */
 LARGE_SCENARIO(backlog_two_take_all_while_more_come)
 {
     static int names[] = {1, 2, 3};

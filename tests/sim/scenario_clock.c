@@ -47,7 +47,7 @@ static void await_span(void *arg)
     *(int *)arg = 1;
 }
 
-/* A wait ends when its time has come, exactly, and not a nanosecond before. */
+/* A wait ends exactly at its time, and not a nanosecond before. */
 SCENARIO(advance_wakes_what_is_due)
 {
     int over = 0;

@@ -94,7 +94,7 @@ SCENARIO(clocks_set_forward_a_little)
     jobs_check(0, 1);
 }
 
-/* Set back: what runs once keeps its moment, and so comes later. */
+/* The clock is set back. A one-shot task keeps its moment, and so runs later. */
 SCENARIO(clocks_set_back_meets_leader)
 {
     begin(1, false);
@@ -154,7 +154,7 @@ SCENARIO(clocks_watch_begins_while_leader_sleeps)
     jobs_check(1, jobs[1].runs);
 }
 
-/* The step comes while watching begins. */
+/* The step happens while a worker begins to watch. */
 static void step_forward(void *arg)
 {
     (void)arg;
@@ -326,7 +326,7 @@ static void end_thread_once(hora_pool *from, const hora_event *event, void *cont
         hora__sim_exit_thread();
 }
 
-/* The thread that tells of a step ends: others run what has become due. */
+/* The thread that notifies the listener of a step ends: others run the tasks that have become due. */
 static void teller_ends(int core)
 {
     events = 0;

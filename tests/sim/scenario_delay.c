@@ -70,7 +70,7 @@ SCENARIO(delay_lead_passes_when_leader_takes)
     end();
 }
 
-/* An element that comes later but is due sooner is not missed by the sleeping leader. */
+/* The sleeping leader does not miss an element that is put later but is due sooner. */
 SCENARIO(delay_new_first_element_is_seen)
 {
     struct taken other;

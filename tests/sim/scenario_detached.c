@@ -64,7 +64,7 @@ static void shut_down(void *arg)
     CHECK_OK(hora_pool_shutdown(pool));
 }
 
-/* What was let in runs; what was not is the caller's. */
+/* An accepted task runs; the caller owns a rejected one. */
 static void execute_meets_shutdown(int core_threads)
 {
     begin(core_threads);
@@ -127,7 +127,7 @@ LARGE_SCENARIO(by_value_stop_abandons)
     end();
 }
 
-/* The last worker leaves when a task comes: whether it stays or goes, the task runs. */
+/* The last worker leaves when a task is executed: whether or not it leaves, the task runs. */
 LARGE_SCENARIO(by_value_execute_meets_a_leaving_worker)
 {
     begin(0);
@@ -151,7 +151,7 @@ static int wait_at_gate(void *arg, void **ret_result)
     return hora_latch_await(gate);
 }
 
-/* One worker that waits at the gate: what comes meanwhile stays queued. */
+/* One worker waits at the gate, so that tasks stay queued. */
 static void begin_busy(void)
 {
     begin(1);
@@ -201,7 +201,7 @@ static void look(void *arg)
     CHECK_INT(hora_pool_purge(pool), 0);
 }
 
-/* A worker may take what is being shown: it runs once, as a task or as a future. */
+/* A worker may take a task that is being shown: it runs once, as a task or as a future. */
 LARGE_SCENARIO(by_value_look_meets_a_worker)
 {
     begin(0);

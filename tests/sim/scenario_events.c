@@ -128,7 +128,7 @@ LARGE_SCENARIO(events_of_tasks_that_wait_for_room)
         HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
 }
 
-/* Which of them is dropped depends on who comes first; each is told of once. */
+/* Which task is dropped depends on the order of the submitters; each rejection is reported once. */
 LARGE_SCENARIO(events_of_tasks_that_are_dropped)
 {
     hora_listener own = counting();
@@ -179,7 +179,7 @@ static void cancel(void *arg)
     CHECK(hora_future_cancel(arg, true) >= 0);
 }
 
-/* Either it runs, and both are told, or it does not, and none is. */
+/* Either the task runs, and both events are reported, or it does not, and none is. */
 LARGE_SCENARIO(events_of_a_task_that_is_cancelled)
 {
     hora_listener own = counting();

@@ -32,7 +32,7 @@ static bool says(const char *text, const char *words)
     return strstr(text, words) != NULL;
 }
 
-/* Explain once, and compare with what was known before and is known after. */
+/* Explains once, and compares the answer with the states before and after the call. */
 static void explain(hora_future *future)
 {
     char text[HORA_EXPLAIN_TEXT];
@@ -243,7 +243,7 @@ LARGE_SCENARIO(dump_meets_a_scheduler)
     (void)hora_future_unref(future);
 }
 
-/* Workers come while there is no room for them yet. */
+/* Workers start while a dump runs that has reserved no memory for them yet. */
 MEDIUM_SCENARIO(dump_meets_new_workers)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 3));
@@ -257,7 +257,7 @@ MEDIUM_SCENARIO(dump_meets_new_workers)
 
 /* ---- with admission ---- */
 
-/* A key, a class at its limit, and all of that changes meanwhile. */
+/* A task waits for its key and for a class at its limit, and both change during the call. */
 LARGE_SCENARIO(explain_and_dump_meet_admission)
 {
     hora_class *narrow = NULL;
@@ -283,7 +283,7 @@ LARGE_SCENARIO(explain_and_dump_meet_admission)
     }
 }
 
-/* The same of what is due, and held. */
+/* The same for scheduled tasks that are due and wait for admission. */
 LARGE_SCENARIO(explain_and_dump_meet_a_scheduler_with_admission)
 {
     hora_class *narrow = NULL;

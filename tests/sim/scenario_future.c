@@ -155,7 +155,7 @@ static void get(void *arg)
     ++*(int *)arg;
 }
 
-/* Every waiter is told. */
+/* Every waiter is woken. */
 SCENARIO(future_tells_all_waiters)
 {
     int got[2] = {0, 0};

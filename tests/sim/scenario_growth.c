@@ -89,7 +89,7 @@ static int nothing(void *arg, void **ret_result)
     return 0;
 }
 
-/* The watch may just be about to fall asleep when the second task comes. */
+/* The watchdog may be about to stop watching the queue when tasks are queued again. */
 LARGE_SCENARIO(growth_wakes_again)
 {
     CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
@@ -116,7 +116,7 @@ static int sleep_long(void *arg, void **ret_result)
     return hora_clock_sleep(NULL, 5 * BOUND) == 0 ? 0 : 1;
 }
 
-/* Threads that compute get no company. */
+/* CPU-bound workers do not trigger growth. */
 LARGE_SCENARIO(growth_not_of_threads_that_compute)
 {
     hora__sim_compute(true);

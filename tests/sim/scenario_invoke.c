@@ -112,7 +112,7 @@ SCENARIO(completion_meets_take)
     CHECK_INT(works[0].result_drops, 1);
 }
 
-/* A service that is freed while a task ends gives the future back, whether it was delivered or not. */
+/* A service that is freed while a task ends releases the future, whether it was delivered or not. */
 SCENARIO(completion_meets_free)
 {
     reset();

@@ -269,7 +269,7 @@ SCENARIO(lanes_are_full)
         jobs_check(i, 1);
 }
 
-/* It comes in before the end, or not at all; books that do not come out even keep jobs_end from returning. */
+/* The task enters before the end, or is rejected. If the books did not balance, jobs_end would not return. */
 SCENARIO(lanes_schedule_meets_stop)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
@@ -300,7 +300,7 @@ static void cancel_and_unref(void *arg)
     jobs_unref(target->future);
 }
 
-/* Who waits for all to be over is told of the last one that is cancelled. */
+/* A thread that waits until all tasks have ended is woken when the last one is cancelled. */
 SCENARIO(lanes_cancel_meets_quiesce)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
@@ -327,7 +327,7 @@ SCENARIO(lanes_cancel_meets_free)
     jobs_check(0, test_is_exact() ? 0 : jobs[0].runs);
 }
 
-/* What is posted and cancelled by two threads at once. */
+/* Two threads post and cancel at the same time. */
 SCENARIO(lanes_cancel_meets_cancel)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
@@ -404,7 +404,7 @@ SCENARIO(lanes_bare_cancel_meets_get)
     jobs_end();
 }
 
-/* When all is over, it is done, too. */
+/* When the scheduler is idle, the cancelled task is done, too. */
 SCENARIO(lanes_bare_cancel_meets_quiesce)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
@@ -418,7 +418,7 @@ SCENARIO(lanes_bare_cancel_meets_quiesce)
     jobs_end();
 }
 
-/* It is cancelled, or it has begun, which is told. */
+/* The answer of the cancel agrees with the outcome: the task is cancelled, or the cancel was too late. */
 SCENARIO(lanes_bare_cancel_meets_run)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));

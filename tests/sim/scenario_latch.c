@@ -120,7 +120,8 @@ SCENARIO(latch_interrupted_waiter_leaves_nothing)
     CHECK_OK(hora_latch_free(latch));
 }
 
-/* Who has awaited may free, although the thread that counted down may still be inside its call. */
+/* A thread whose await has returned may free the latch, although the counting thread may still be inside its
+ * call. */
 SCENARIO(latch_free_right_after_await)
 {
     CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
@@ -130,7 +131,7 @@ SCENARIO(latch_free_right_after_await)
     test_thread_join(other);
 }
 
-/* A latch that is waited for cannot be freed, and goes on working. */
+/* A latch on which a thread waits cannot be freed, and continues to work. */
 SCENARIO(latch_free_refused_while_waited_for)
 {
     CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));

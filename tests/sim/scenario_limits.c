@@ -41,7 +41,7 @@ static hora_listener counting(void)
     return *HORA_LISTENER(.expired = count_told, .stuck = count_stuck);
 }
 
-/* Whether it could be made: in a sweep it may fail. */
+/* Returns whether the pool could be made: in a sweep that may fail. */
 static bool try_begin(int threads, hora_ns stuck_after)
 {
     hora_listener listener = counting();
@@ -144,7 +144,7 @@ static int begin_in_time(void *arg, void **ret_result)
     return 0;
 }
 
-/* The worker comes to the task at the moment at which it expires. */
+/* The worker takes the task at the moment at which it expires. */
 MEDIUM_SCENARIO(limit_start_within_meets_begin)
 {
     begin(1);
@@ -203,7 +203,7 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     CHECK_INT(drops, 2);
 }
 
-/* The same on a pool with admission: what was begun too late gives its key back. */
+/* The same on a pool with admission: a task that began too late frees its key. */
 MEDIUM_SCENARIO(limit_of_an_admitted_task_meets_begin)
 {
     hora_listener listener = counting();
@@ -424,7 +424,7 @@ static void stop(void *arg)
     CHECK_OK(hora_pool_shutdown_now(pool, NULL));
 }
 
-/* The pool is freed while limits are set, and while one of them comes. */
+/* The pool is freed while limits are set, and while one of them expires. */
 MEDIUM_SCENARIO(limit_meets_the_end_of_the_pool)
 {
     begin(1);
@@ -540,7 +540,7 @@ static void request(void *arg)
     CHECK_OK(hora_pool_request_dump(pool));
 }
 
-/* Two requests are one dump or two, and the pool ends meanwhile. */
+/* Two requests result in one dump or two, and the pool ends at the same time. */
 SCENARIO(request_meets_request)
 {
     dumps_written = dump_depth = 0;

@@ -129,7 +129,7 @@ static int stand_at_gate(void *arg, void **ret_result)
     return hora_latch_await(gate);
 }
 
-/* Each run has its number as a name: who reads a part of one and a part of another sees it. */
+/* Each run has its number as a name, so that a reader that mixes two runs is detected. */
 SCENARIO(what_a_worker_runs_is_read_whole)
 {
     hora_worker_info info = HORA_INIT(hora_worker_info);

@@ -282,7 +282,7 @@ static void post(int i)
         backlog, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1}));
 }
 
-/* As a worker does. What comes not detached is the word itself. */
+/* Takes tasks as a worker does. An element that is not detached is the word itself. */
 static void take_all(void *arg)
 {
     struct hora__hold hold = {.segment = NULL};

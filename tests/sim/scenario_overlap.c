@@ -152,7 +152,7 @@ SCENARIO(overlap_cancel_interrupts_two_members)
     cancel_meets_members(2, 15, 10, true);
 }
 
-/* A failure ends the series, while another run goes on or is about to begin. */
+/* A failure ends the series, while another run is active or about to begin. */
 static void failure_ends(int core, hora_ns takes, int fails_at)
 {
     begin(core, takes);
@@ -181,7 +181,7 @@ SCENARIO(overlap_failure_meets_member)
     failure_ends(2, 15, 1);
 }
 
-/* The failure comes with the end of the count. */
+/* The failure coincides with the end of the count. */
 SCENARIO(overlap_failure_meets_count)
 {
     begin(2, 15);
@@ -247,7 +247,7 @@ SCENARIO(overlap_run_ends_its_thread)
     jobs_check(0, 2);
 }
 
-/* Paused, while its time comes: by the books no run begins. */
+/* The series is paused while it becomes due: if no run is counted as begun, none begins. */
 SCENARIO(overlap_pause_meets_expiry)
 {
     begin(1, 0);
@@ -269,7 +269,7 @@ SCENARIO(overlap_pause_meets_expiry)
     jobs_check(0, 3);
 }
 
-/* What is handed back is the task as it was given. */
+/* The task that is handed back is the original one. */
 SCENARIO(overlap_is_handed_back)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;

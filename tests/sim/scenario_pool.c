@@ -147,7 +147,7 @@ LARGE_SCENARIO(pool_stop_meets_running_tasks)
     end();
 }
 
-/* A worker's keep-alive ends when a task comes: whether it stays or goes, the task runs. */
+/* A worker's keep-alive expires when a task is queued: whether or not the worker leaves, the task runs. */
 LARGE_SCENARIO(pool_keep_alive_meets_submit)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 1, .keep_alive = SPAN, .core_time_out = true));
@@ -325,7 +325,7 @@ static void submit_or_be_rejected(void *arg)
     *(int *)arg = error == 0;
 }
 
-/* The newest is not the one that is dropped: also if workers have taken all that was older meanwhile. */
+/* The newest task is not the one that is dropped, also if workers have just taken all older ones. */
 MEDIUM_SCENARIO(pool_discards_the_oldest_only)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD_OLDEST));
@@ -372,7 +372,7 @@ LARGE_SCENARIO(pool_await_idle_waits_for_all)
     end();
 }
 
-/* Allocations and thread starts fail: what was accepted ends in some way, and the rest is the caller's. */
+/* Allocations and thread starts fail: each accepted task ends in some way, and the caller owns the others. */
 SWEEP(pool_survives_every_failure)
 {
     runs = drops = 0;
@@ -465,7 +465,7 @@ LARGE_SCENARIO(pool_idle_descriptor_sees_what_a_task_brings)
     CHECK_OK(hora_latch_free(is_checked));
 }
 
-/* What has ended has come. */
+/* No reading shows more finished than accepted tasks. */
 LARGE_SCENARIO(pool_stats_know_that_what_ended_came)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);

@@ -64,7 +64,7 @@ static void transfer_is_complete(enum kind kind)
 }
 ON_ALL(transfer_is_complete)
 
-/* One consumer gets what one producer puts in that order. */
+/* One consumer gets the elements of one producer in the order in which they were put. */
 static void transfer_keeps_order(enum kind kind)
 {
     void *first;
@@ -146,7 +146,7 @@ static void timeout_meets_offer(enum kind kind)
 }
 ON_ALL(timeout_meets_offer)
 
-/* A putter's time ends when room comes: either it is let in and counts, or it keeps its element. */
+/* A putter's timeout expires when there is room: either its element is inserted, or the caller keeps it. */
 static void poll_later(void *item)
 {
     CHECK_OK(hora_sleep(SPAN));
@@ -183,7 +183,7 @@ struct interrupted_take {
     void *item;
 };
 
-/* The interrupt, which is certain to come, counts once: as the outcome of a call, or later. */
+/* The interrupt, which is certain to happen, counts once: as the outcome of a call, or later. */
 static void check_interrupted_once(int error)
 {
     CHECK(error == 0 || error == HORA_EINTERRUPTED);
@@ -292,7 +292,7 @@ static void clear_admits(enum kind kind)
 }
 ON_BUFFERED(clear_admits)
 
-/* Closing ends every wait, on both sides, and refuses what comes later. */
+/* Closing ends every wait, on both sides, and later elements are rejected. */
 static void put_closed(void *arg)
 {
     int *error = arg;

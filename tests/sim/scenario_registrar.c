@@ -92,7 +92,7 @@ static void close_it(void *arg)
 
 /* ---- two at a time ---- */
 
-/* Whichever comes first: both are scheduled in the end. */
+/* Whichever call is first, both tasks are scheduled in the end. */
 SCENARIO(registrar_add_meets_bind)
 {
     int error = -7;
@@ -108,7 +108,7 @@ SCENARIO(registrar_add_meets_bind)
     end(2);
 }
 
-/* Bound before or not at all; and closed for good. */
+/* The task is bound before the close or not at all, and the registrar stays closed. */
 SCENARIO(registrar_bind_meets_close)
 {
     int error;
@@ -147,7 +147,7 @@ static void cancel_it(void *registration)
     CHECK_INT(hora_registration_cancel(registration, false), 1);
 }
 
-/* A task that is far off: the cancel always comes in time. */
+/* A task that is due far in the future: the cancel is always in time. */
 SCENARIO(registrar_cancel_meets_bind)
 {
     int error;

@@ -248,7 +248,7 @@ SCENARIO(reschedule_series_retimes_itself)
 
 /* ---- at the end of the scheduler ---- */
 
-/* A shutdown cancels what is paused, wherever it is, also if nothing else would be cancelled. */
+/* A shutdown cancels a paused task, wherever it is, also if it would cancel no other. */
 static void paused_meets_shutdown(hora_ns takes, bool series)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .continue_periodic = true));

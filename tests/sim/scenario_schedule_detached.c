@@ -52,7 +52,7 @@ static hora_pool_stats stats(void)
 
 /* ---- waiting ---- */
 
-/* What is due earlier wakes the leader, and each begins in time. */
+/* A task that is due earlier wakes the leader, and each begins in time. */
 MEDIUM_SCENARIO(schedule_by_value_is_punctual)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2));
@@ -107,7 +107,7 @@ LARGE_SCENARIO(schedule_by_value_from_two_threads)
     end();
 }
 
-/* The last worker leaves when a task comes: whether it stays or goes, the task runs. */
+/* The last worker leaves when a task is scheduled: whether or not it leaves, the task runs. */
 LARGE_SCENARIO(schedule_by_value_meets_a_leaving_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0));
@@ -136,7 +136,8 @@ LARGE_SCENARIO(schedule_by_value_meets_shutdown)
     end();
 }
 
-/* With the rule for delayed tasks: what is not due then is cancelled, whenever it came. */
+/* With the policy for delayed tasks: a task that is not due at the shutdown is cancelled, whenever it was
+ * scheduled. */
 SCENARIO(schedule_by_value_meets_shutdown_that_cancels)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));
@@ -203,7 +204,7 @@ static int stop_from_inside(void *arg, void **ret_result)
     return hora_pool_shutdown_now(scheduler, NULL);
 }
 
-/* One worker: what it stops is over. */
+/* The only worker stops the scheduler from inside a task: the second task does not begin after that. */
 SCENARIO(schedule_by_value_does_not_begin_after_stop)
 {
     atomic_int begun = 0;
@@ -257,7 +258,7 @@ static void look(void *arg)
     CHECK_INT(hora_pool_purge(scheduler), 0);
 }
 
-/* A worker may take what is being shown: it runs once, as a task or as a future, and in time. */
+/* A worker may take a task that is being shown: it runs once, as a task or as a future, and in time. */
 LARGE_SCENARIO(schedule_by_value_look_meets_a_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));

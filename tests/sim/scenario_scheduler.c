@@ -70,7 +70,7 @@ SCENARIO(scheduler_lead_passes_when_shut_down)
     jobs_end();
 }
 
-/* A new first task comes while the leader goes to sleep. */
+/* A new first task is scheduled while the leader goes to sleep. */
 SCENARIO(scheduler_new_head_meets_the_leader)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -178,7 +178,7 @@ SCENARIO(scheduler_last_task_is_cancelled)
     jobs_end();
 }
 
-/* The keep-alive of the only worker ends when a task comes, or one is cancelled. */
+/* The keep-alive of the only worker expires when a task is scheduled or cancelled. */
 SCENARIO(scheduler_without_core_meets_keep_alive)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = KEEP));
@@ -205,7 +205,7 @@ static void resize(void *arg)
     CHECK_OK(hora_pool_set_core_threads(scheduler, 0, NULL));
 }
 
-/* Up and down, while tasks are due and to come. */
+/* The number of core threads goes up and down, while tasks are due now and later. */
 SCENARIO(scheduler_resize_meets_work)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .keep_alive = KEEP));
@@ -402,7 +402,7 @@ SCENARIO(scheduler_rule_meets_late_schedule)
     jobs_end();
 }
 
-/* The task that is due when the shutdown comes runs, also if what is delayed is cancelled. */
+/* A task that is due at the shutdown runs, also if delayed tasks are cancelled. */
 SCENARIO(scheduler_due_task_survives_shutdown)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));

@@ -41,7 +41,7 @@ static void end(void)
         CHECK_INT(jobs[i].drops, owned[i]);
 }
 
-/* What was accepted is over after so long; if there is no thread to be had, a stop ends it. */
+/* The accepted tasks have ended after this time. If no thread can be started, a stop ends them. */
 static void wait_for_all(void)
 {
     int error = hora_pool_await_idle_for(scheduler, HORA_SECONDS(10));
@@ -221,7 +221,7 @@ SWEEP(scheduler_survives_the_end_of_its_thread)
     end();
 }
 
-/* Workers that come and go. */
+/* Workers that start and end. */
 SWEEP(scheduler_survives_resizing)
 {
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = 5)))
@@ -235,7 +235,7 @@ SWEEP(scheduler_survives_resizing)
     end();
 }
 
-/* Many at once: the heaps grow, with places kept for those that come back. */
+/* Many tasks at once: the heaps grow, with slots reserved for entries that are put back. */
 enum { MANY = 70 };
 
 SWEEP(scheduler_survives_growing)

@@ -10,7 +10,7 @@ static void schedule_series(int i, bool rate, hora_future **ret_future)
     *ret_future = rate ? jobs_rate(i, 0, 10) : jobs_gap(i, 0, 10);
 }
 
-/* A series that is over because of a failure, or was cancelled. */
+/* A series that has ended because of a failure, or was cancelled. */
 static void check_over(hora_future *future, int i)
 {
     int outcome = hora_future_get(future, NULL);
@@ -56,7 +56,7 @@ SCENARIO(series_shutdown_meets_run)
     shutdown_meets_put_back(true, 8);
 }
 
-/* It goes on after the shutdown, until it fails. */
+/* The series continues after the shutdown, until it fails. */
 SCENARIO(series_goes_on_after_shutdown)
 {
     hora_future *future;
@@ -299,7 +299,7 @@ SCENARIO(series_failure_meets_cancel)
     jobs_end();
 }
 
-/* It fails and goes on, with pauses, until it has failed too often. */
+/* The series fails and continues, with pauses, until it has failed too often. */
 SCENARIO(series_backs_off)
 {
     hora_future *future;

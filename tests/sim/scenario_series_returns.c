@@ -26,7 +26,7 @@ static void end(hora_future *future)
     jobs_end();
 }
 
-/* ---- who looks next ---- */
+/* ---- which worker looks next ---- */
 
 /* The worker that has put the series back is surplus and leaves: the other one wakes up for the next run. */
 MEDIUM_SCENARIO(series_returns_and_its_worker_leaves)
@@ -64,7 +64,7 @@ LARGE_SCENARIO(series_returns_beside_another)
     jobs_check(1, RUNS);
 }
 
-/* ---- what has changed before the worker sleeps ---- */
+/* ---- changes before the worker sleeps ---- */
 
 /* The number of workers is reduced, and a shutdown lets the series continue: the worker notices both,
  * although it was not idle at that moment. */

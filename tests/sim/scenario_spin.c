@@ -97,7 +97,7 @@ static void take_or_be_interrupted(void *arg)
     *(void **)arg = item;
 }
 
-/* An interrupt ends the looking; what came meanwhile is not lost to the one who sleeps. */
+/* An interrupt ends the polling; an element that was posted meanwhile is not lost for the sleeping taker. */
 LARGE_SCENARIO(spin_is_interrupted)
 {
     void *got[2] = {NULL, NULL};
@@ -114,7 +114,7 @@ LARGE_SCENARIO(spin_is_interrupted)
     end();
 }
 
-/* Close reaches those who look, too. */
+/* Closing the queue also ends the wait of a polling taker. */
 static void take_until_closed(void *arg)
 {
     void *item = NULL;

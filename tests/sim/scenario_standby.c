@@ -34,7 +34,8 @@ MEDIUM_SCENARIO(standby_runs_what_is_due_together)
     end(2);
 }
 
-/* The first keeps its worker; what came after the standby had gone to sleep is due before that wakes up. */
+/* The first task keeps its worker busy. A task that was scheduled after the standby had gone to sleep is due
+ * before the standby wakes up. */
 LARGE_SCENARIO(standby_is_told_of_what_is_due_sooner)
 {
     begin(2);
@@ -46,7 +47,7 @@ LARGE_SCENARIO(standby_is_told_of_what_is_due_sooner)
     end(3);
 }
 
-/* One after the other tells the next: three at the same moment, all of which keep their workers. */
+/* Three tasks at the same moment, all of which keep their workers busy: each worker wakes the next. */
 LARGE_SCENARIO(standby_chain_reaches_the_last)
 {
     begin(3);
@@ -87,7 +88,7 @@ LARGE_SCENARIO(standby_outlives_its_task)
     jobs_end();
 }
 
-/* A series comes back into the timer queue before its worker looks for the next task. */
+/* A series is put back into the timer queue before its worker looks for the next task. */
 LARGE_SCENARIO(standby_takes_turns_with_a_series)
 {
     begin(2);

@@ -110,7 +110,7 @@ LARGE_SCENARIO(stranded_submitters_without_a_core)
     two_submitters(2, HORA_POOL_OPTIONS(.core_threads = 0));
 }
 
-/* Those who wait for the pool see to it, whenever they come. */
+/* Threads that wait for the pool try to start a worker, whenever they begin to wait. */
 static void execute_and_quiesce(int fails, const hora_pool_options *options)
 {
     begin(fails, options);

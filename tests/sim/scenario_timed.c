@@ -145,7 +145,7 @@ static void take_one(void *arg)
     CHECK_OK(hora_queue_take(queue, arg));
 }
 
-/* Two who put, two who take. */
+/* Two threads put and two take. */
 LARGE_SCENARIO(timed_puts_meet_two_takers)
 {
     void *got[2] = {NULL, NULL};
@@ -175,7 +175,7 @@ SCENARIO(timed_free_right_after_take)
     test_thread_join(other);
 }
 
-/* Who looks sees all that has been put. */
+/* A thread that looks sees all elements that have been put. */
 SCENARIO(timed_put_meets_a_look)
 {
     begin();
@@ -197,7 +197,7 @@ static void put_or_find_it_closed(void *arg)
     *(bool *)arg = error == 0;
 }
 
-/* What is put before the queue is closed is in it, and nothing comes after. */
+/* An element that is put before the queue is closed is in it, and none is accepted later. */
 SCENARIO(timed_put_meets_close)
 {
     bool was_put = false;
@@ -242,7 +242,7 @@ SCENARIO(timed_put_meets_the_descriptor)
     CHECK_OK(hora_virtual_clock_free(clock));
 }
 
-/* Whatever cannot be allocated: what was let in comes out, in order. */
+/* Whichever allocation fails, the accepted elements leave the queue in order. */
 SWEEP(timed_without_memory)
 {
     static int values[MANY];

@@ -94,7 +94,7 @@ static int start(int i, hora_ns delay)
     return outcome < 0 ? outcome : 0;
 }
 
-/* Whether it will not run; then it is spoilt at once. */
+/* Returns whether the timer will not run; then overwrites it at once. */
 static bool cancel_and_spoil(int i)
 {
     int answer = hora_timer_cancel(&all[i].timer);
@@ -112,7 +112,7 @@ static void quiesce(void)
 
 /* ---- waiting ---- */
 
-/* What is due earlier wakes the leader, and each begins in time. */
+/* A timer that is due earlier wakes the leader, and each begins in time. */
 MEDIUM_SCENARIO(timer_is_punctual)
 {
     static const hora_ns delays[] = {30, 10, 20};
@@ -147,7 +147,7 @@ LARGE_SCENARIO(timer_from_two_threads)
     end();
 }
 
-/* The last worker leaves when a timer comes: whether it stays or goes, the timer runs. */
+/* The last worker leaves when a timer is started: whether or not it leaves, the timer runs. */
 LARGE_SCENARIO(timer_meets_a_leaving_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0));
@@ -161,7 +161,7 @@ LARGE_SCENARIO(timer_meets_a_leaving_worker)
 
 /* ---- cancelling ---- */
 
-/* Either it runs or it is cancelled; and in the latter case the memory can go at once. */
+/* The timer either runs or is cancelled; if it is cancelled, its memory can be freed at once. */
 SCENARIO(timer_cancel_meets_a_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -325,7 +325,7 @@ SCENARIO(timer_starts_itself_again)
 
 /* ---- the end of the scheduler ---- */
 
-/* What was let in runs; what was not is the caller's. */
+/* An accepted timer runs; a rejected one belongs to the caller. */
 LARGE_SCENARIO(timer_meets_shutdown)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -340,7 +340,8 @@ LARGE_SCENARIO(timer_meets_shutdown)
     end();
 }
 
-/* With the rule for delayed tasks: what is not due then is cancelled, whenever it came. */
+/* With the policy for delayed tasks: a timer that is not due at the shutdown is cancelled, whenever it was
+ * started. */
 SCENARIO(timer_meets_shutdown_that_cancels)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));

@@ -35,7 +35,7 @@ static void end(void)
     CHECK_OK(hora_queue_free(queue));
 }
 
-/* Put entry i, due at this time since the start, which may come with slack. A series keeps its place. */
+/* Puts entry i, due at this time since the start, with an optional slack. A series keeps its slot. */
 static void put(int i, hora_ns due, hora_ns slack)
 {
     hora_schedule rules = HORA_INIT(hora_schedule);
@@ -177,7 +177,7 @@ SCENARIO(timer_queue_lead_passes_when_leader_times_out)
     end();
 }
 
-/* A new first entry comes while the leader goes to sleep, or when it sleeps. */
+/* A new first entry is inserted while the leader goes to sleep, or while it sleeps. */
 SCENARIO(timer_queue_new_head_meets_the_leader)
 {
     struct taken other;
@@ -262,7 +262,7 @@ SCENARIO(timer_queue_head_is_paused_for_a_moment)
     end();
 }
 
-/* An entry comes back before the one for which the leader sleeps. */
+/* An entry is put back before the one for which the leader sleeps. */
 SCENARIO(timer_queue_entry_comes_back_as_head)
 {
     struct taken other;

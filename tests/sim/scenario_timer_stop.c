@@ -94,7 +94,7 @@ static int start(int i, hora_ns delay)
     return outcome < 0 ? outcome : 0;
 }
 
-/* Whether it will not run; then it is spoilt at once. */
+/* Returns whether the timer will not run; then overwrites it at once. */
 static bool cancel_and_spoil(int i)
 {
     int answer = hora_timer_cancel(&all[i].timer);
@@ -144,7 +144,7 @@ static void begin_running(const hora_scheduler_options *options, hora_ns again)
     CHECK_OK(hora_timer_start(&all[0].timer, scheduler, 2));
 }
 
-/* From here on nothing is to touch it, nor run it. */
+/* From here on no thread may touch the timer or run it. */
 static void stop_and_spoil(void)
 {
     int answer = hora_timer_stop(&all[0].timer);
@@ -213,7 +213,7 @@ LARGE_SCENARIO(timer_stop_on_schedulers_that_see_timers)
     }
 }
 
-/* With one thread what is due waits for the run that goes on, and its end is counted. */
+/* With one thread a due timer waits for the active run, whose end is counted. */
 MEDIUM_SCENARIO(timer_runs_end_on_a_scheduler_with_admission)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()));
@@ -251,7 +251,7 @@ static void stop_pool(void *arg)
     CHECK_OK(hora_pool_shutdown_now(scheduler, NULL));
 }
 
-/* Whichever comes first: the function has returned, or was never called. */
+/* Whichever is first: the function has returned, or was never called. */
 LARGE_SCENARIO(timer_stop_meets_the_stop_of_its_scheduler)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -265,7 +265,7 @@ LARGE_SCENARIO(timer_stop_meets_the_stop_of_its_scheduler)
     end();
 }
 
-/* A scheduler that is gone is not asked. */
+/* A scheduler that has been freed is not accessed. */
 MEDIUM_SCENARIO(timer_outlives_a_scheduler_that_is_freed)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));

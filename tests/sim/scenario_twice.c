@@ -37,7 +37,7 @@ static void end_thread(void)
     hora__sim_exit_thread();
 }
 
-/* The second worker that comes here meets a future that runs. */
+/* The second worker that calls this finds the future running. */
 static int before(hora_pool *pool, const hora_run_info *info, void *context)
 {
     (void)pool;
@@ -48,7 +48,7 @@ static int before(hora_pool *pool, const hora_run_info *info, void *context)
     return 0;
 }
 
-/* The first that comes here has met one. */
+/* The first worker that calls this has found a running future. */
 static void after(hora_pool *pool, const hora_run_info *info, void *context)
 {
     (void)pool;

@@ -43,7 +43,7 @@ static test_thread *begin(int i, const hora_clock *clock, hora_ns until, bool wa
     return test_thread_start(clock->source, wait_once, &waits[i]);
 }
 
-/* A step that comes before, while or after the thread goes to sleep ends its wait. */
+/* A step before, while or after the thread goes to sleep ends its wait. */
 SCENARIO(watch_sees_a_virtual_step)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));

@@ -185,7 +185,7 @@ SCENARIO(zones_refresh_meets_cancel)
     jobs_check(0, test_is_exact() ? 0 : jobs[0].runs);
 }
 
-/* The last reference to the future, and so to the trigger, is given back meanwhile. */
+/* The last reference to the future, and so to the trigger, is released at the same time. */
 static void forget(void *arg)
 {
     CHECK(hora_future_cancel(arg, false) >= 0);
@@ -270,7 +270,7 @@ static bool refused(int error)
     return error < 0;
 }
 
-/* Whatever cannot be made leaves what it would have been made of as it was. */
+/* Whichever allocation fails, the objects involved are unchanged. */
 static void compose(hora_trigger *first, hora_trigger *second, hora_zone *zone)
 {
     hora_trigger *parts[] = {first, second};

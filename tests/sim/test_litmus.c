@@ -103,7 +103,8 @@ THREAD(mp_lock_1, hora__mutex_lock(&lock); store(&x, 1, RLX); store(&y, 1, RLX);
 THREAD(mp_lock_2, hora__mutex_lock(&lock); r[0] = load(&y, RLX); r[1] = load(&x, RLX);
        hora__mutex_unlock(&lock);)
 
-/* Release sequences: who reads what a read-modify-write made of a release acquires that release. */
+/* Release sequences: a thread that reads the result of a read-modify-write on a release store acquires that
+ * release. */
 THREAD(rs_rmw, (void)add(&y, 1, RLX);)
 THREAD(rs_store, if (load(&y, RLX) == 1) store(&y, 2, RLX);)
 THREAD(rs_2, r[0] = load(&y, ACQ); r[1] = load(&x, RLX);)
@@ -267,7 +268,7 @@ static bool run_all(void)
     return true;
 }
 
-/* Whether an outcome is in the list; *ret_hidden: in parentheses. */
+/* True if an outcome is in the list; *ret_hidden: in parentheses. */
 static bool is_allowed(const char *outcome, bool *ret_hidden)
 {
     const char *at = strstr(current->allowed, outcome);
@@ -275,7 +276,7 @@ static bool is_allowed(const char *outcome, bool *ret_hidden)
     return at != NULL;
 }
 
-/* Whether all outcomes of the list that are not in parentheses were seen; prints the others. */
+/* True if all outcomes of the list that are not in parentheses were seen; prints the others. */
 static bool print_missing(void)
 {
     bool complete = true;
@@ -296,7 +297,7 @@ static bool print_missing(void)
     return complete;
 }
 
-/* Whether the litmus is as it should be. */
+/* True if the litmus has the right outcomes. */
 static bool check(void)
 {
     seen.count = 0;
@@ -318,7 +319,7 @@ static bool check(void)
     return passed;
 }
 
-/* ---- what is no litmus ---- */
+/* ---- tests that are not litmus tests ---- */
 
 static hora__atomic *published;
 

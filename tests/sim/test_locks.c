@@ -226,7 +226,7 @@ static void unpark(void *arg)
 
 static enum hora__timeline park_timeline;
 
-/* Without late wake-ups the permit comes before the time is over, in every schedule. */
+/* Without late wake-ups the permit arrives before the timeout, in every schedule. */
 static void park_once(void)
 {
     MUST(hora__parker_init(&parker) == 0);

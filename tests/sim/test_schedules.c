@@ -52,7 +52,7 @@ PROOF(finds_nothing_in_a_right_program)
     CHECK(FIRST_FAILURE(wakes, 100000, .mode = HORA__SIM_DFS, .bound = 4, .spurious = true) == 0);
 }
 
-/* Whether the last run, repeated by its text, gives the same in all that can be seen of it. */
+/* True if the last run, repeated from its text, gives the same visible results. */
 static bool repeats(void (*body)(void), struct hora__sim_options options)
 {
     struct hora__sim_result before = result;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* objects.c - the objects and futures that all threads share
  *
- * A table has some slots for each kind of object. A thread that uses an object has a reference; an object
- * that leaves the table is closed for those who wait in it, and freed by one of the program's own threads
- * when the last reference is gone. So the rules of the headers are kept: who frees an object is alone with
- * it. */
+ * A table has some slots for each kind of object. A thread that uses an object has a reference. An object
+ * that leaves the table is closed, which ends the waits in it, and one of the program's own threads frees it
+ * when the last reference is released. So the rule of the headers is kept: a thread that frees an object is
+ * the only one that uses it. */
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -156,7 +156,7 @@ struct record *record_of(hora_future *future)
     return task != NULL && task->run == record_run ? task->arg : NULL;
 }
 
-/* What a future says of itself fits what has happened to its task. */
+/* Checks that the answers of a future agree with what has happened to its task. */
 void future_judge(struct kept kept)
 {
     struct record *record = kept.record;

@@ -52,7 +52,7 @@ void scheduler_make(void)
 
 /* ---- scheduling ---- */
 
-/* Mostly soon; now and then so late that it never comes. */
+/* Mostly soon; sometimes so late that it is never due. */
 static hora_ns delay_random(void)
 {
     return one_in(32) ? HORA_SECONDS(100) : one_in(4) ? 0 : random_ns(HORA_US(500));

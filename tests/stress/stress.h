@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stress.h - shared by the files of hora-stress: a ledger per task
  *
- * The program runs in rounds of a fraction of a second. In a round 8 to 16 threads call everything at
- * random on objects that all of them share. Each task, element, timer, promise and result has a record of
- * its own, and each callback that hora makes is checked against it at once (ledger.c). At the end of a
- * round the objects and futures are released, and then each record of the round is checked. A record is
- * used again three rounds later: a callback that comes after its end is noticed.
+ * The program runs in rounds of a fraction of a second. In a round 8 to 16 threads make random calls on
+ * objects that all of them share. Each task, element, timer, promise and result has its own record, and each
+ * callback of hora is checked against it at once (ledger.c). At the end of a round the objects and futures
+ * are released, and then each record of the round is checked. A record is reused three rounds later, so that
+ * a callback after its end is noticed.
  *
- * The records use relaxed atomics, so that they order nothing that hora should have ordered:
- * ThreadSanitizer sees what hora does alone. */
+ * The records use relaxed atomics, so that they add no order that hora should have established:
+ * ThreadSanitizer sees only the synchronization of hora. */
 #ifndef TESTS_STRESS_H
 #define TESTS_STRESS_H
 
@@ -42,7 +42,7 @@ struct settings {
 };
 extern struct settings settings;
 
-/* ---- random numbers, and who is calling ---- */
+/* ---- random numbers, and the calling thread ---- */
 
 /* Of the calling thread: an own one, or one of hora's. */
 struct self {
@@ -83,7 +83,7 @@ struct record {
     char name[24];
     int64_t made_at;
 
-    /* What has happened to it. */
+    /* The events of the record. */
     _Atomic int outcome; /* of that call */
     _Atomic int closed;  /* it was checked: nothing may happen to it any more */
     /* it may end without a run: it was cancelled, taken out, has a limit or failed to start */
@@ -193,7 +193,7 @@ void pool_look(hora_pool *pool);
 void pool_dispose(hora_future *future); /* what was handed back, with its reference */
 void pool_stop_and_dispose(struct object *pool);
 
-/* What is switched on in a pool or scheduler; what `has_` denies is not. */
+/* The features of a pool or scheduler; those whose `has_` is false are off. */
 struct observers {
     bool has_metrics, has_admission, has_watchdog, has_listener, has_hooks;
     hora_metrics metrics;

@@ -353,7 +353,7 @@ TEST_REAL(admission_rate_can_change, "")
     end_test();
 }
 
-/* What goes on under another ticket keeps its key, its place in the class and its thread. */
+/* A task that continues under another ticket keeps its key, its place in the class and its thread. */
 TEST_REAL(admission_run_passes_to_another_ticket, "")
 {
     hora_ns starts[1];

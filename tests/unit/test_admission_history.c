@@ -373,7 +373,7 @@ static void help(void)
     CHECK_INT(began != NULL, from == INT64_MIN);
 }
 
-/* Those that are awaited are told as soon as no ticket with their key runs. */
+/* Awaited tickets are reported as soon as no ticket with their key runs. */
 static void tell_awaited(void)
 {
     const struct hora__ticket *ticket;

@@ -91,7 +91,7 @@ static int field_of(const char *name)
     return 0;
 }
 
-/* A refusal names the field in which its offset lies, and quotes what stands there. */
+/* An error message names the field at its offset, and quotes its text. */
 static void check_refused(const char *text)
 {
     hora_cron *cron = NULL;

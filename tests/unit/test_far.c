@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_far.c - timers that wait in far batches leave as if they had been in the heap all the time
  *
- * How it works    The same timers are pushed into a heap, and into another one with far batches, as the
- *                 scheduler does it; both must give the same ones, in the same order, whatever comes in
- *                 meanwhile. */
+ * How it works    The same timers are inserted into a heap, and into another one with far batches, as the
+ *                 scheduler does it. Both must give the same timers, in the same order, whatever is inserted
+ *                 in between. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -95,7 +95,7 @@ TEST(far_order, "")
     }
 }
 
-/* What is left of many does not keep the memory of all. */
+/* The few that are left of many timers do not keep the memory of all. */
 TEST(far_memory, "")
 {
     begin();

@@ -18,7 +18,7 @@ static int by_due(const struct hora__heap_entry *a, const struct hora__heap_entr
     return (a->due > b->due) - (a->due < b->due);
 }
 
-/* Whether no entry leaves before its parent. */
+/* True if no entry leaves before its parent. */
 static bool is_heap(const struct hora__heap *heap)
 {
     for (int i = 1; i < heap->size; i++) {

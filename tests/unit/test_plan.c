@@ -118,7 +118,7 @@ TEST(plan_rate_agrees_with_a_walk_through_any_numbers, "")
     }
 }
 
-/* A time that cannot be counted any more never comes. */
+/* A time beyond the countable range is never reached. */
 TEST(plan_rate_saturates, "")
 {
     for (int i = 0; i < ROUNDS; i++) {

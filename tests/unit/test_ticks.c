@@ -60,7 +60,7 @@ TEST_REAL(without_a_counter_ticks_are_nanoseconds, "")
     CHECK_INT(hora__rate_to_ns(hora__ticker_scale(&ticker).values, INT64_MAX), INT64_MAX);
 }
 
-/* As after a suspension: the counter has gone on for an hour, or begun anew. */
+/* As after a suspend: the counter has advanced by an hour, or started again. */
 TEST_REAL(a_rate_that_cannot_be_is_not_believed, "")
 {
     struct hora__ticker ticker;

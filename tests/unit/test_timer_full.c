@@ -13,7 +13,7 @@ static int do_nothing(void *arg)
     return 0;
 }
 
-/* A scheduler with a hook puts each timer into its heap at once, and so looks whether there is room. */
+/* A scheduler with a hook inserts each timer into its heap at once, and so checks whether there is room. */
 static int before(hora_pool *pool, const hora_run_info *run, void *context)
 {
     (void)pool;

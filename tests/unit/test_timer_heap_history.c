@@ -178,7 +178,7 @@ static void move_somewhere(void)
     }
 }
 
-/* One that is away will not come back. */
+/* A timer that was taken out will not be put back. */
 static void give_up(void)
 {
     struct entry *entry = random_entry(false);

@@ -52,7 +52,7 @@ static void absorb(void)
     CHECK_INT(hora__timer_store_size(&store), model.size);
 }
 
-/* Whether the item could be inserted by a lane. */
+/* Returns whether the item could be inserted through a lane. */
 static bool post(struct item *item, int64_t due)
 {
     struct hora__lane *lane = hora__lanes_enter(store.lanes);

@@ -86,7 +86,7 @@ static void check_agreement(int64_t major, uint64_t minor)
     CHECK_POINTER(hora__tree_search(&tree, major, minor), at < model_size ? model[at] : NULL);
 }
 
-/* kind: of the orders. In every other history the orders rise, as those of tasks that come do. */
+/* kind: the kind of the orders. In every other history the orders rise, like those of arriving tasks. */
 static void history(int kind, bool is_rising)
 {
     int count = 1 + (int)test_random(test_random(2) == 0 ? 12 : MOST);

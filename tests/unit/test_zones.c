@@ -49,7 +49,7 @@ TEST(zones_are_read_once_for_all_tasks, "")
     stage_close(&s);
 }
 
-/* A task is told of it, and one that comes later as well. */
+/* A waiting task gets the new rules, and so does a task that is scheduled later. */
 TEST(zones_that_are_known_are_refreshed, "")
 {
     struct stage s;
