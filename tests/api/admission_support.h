@@ -30,7 +30,8 @@ struct trial {
 
 /* Opens a pool with this number of core threads, admission, and this ageing (0: the default). */
 void trial_open(struct trial *t, int threads, hora_ns ageing);
-/* The same with options; admission is added. And only the clock: the pool is made by the caller. */
+/* The same with options, to which admission is added; and one that opens only the clock, for a caller that
+ * makes the pool. */
 void trial_open_with(struct trial *t, const hora_pool_options *options, hora_ns ageing);
 void trial_prepare(struct trial *t);
 /* All acts that wait are let end; then everything is freed. */
@@ -47,13 +48,13 @@ struct act *act_quick(struct trial *t, const hora_task_options *terms);
 struct act *act_new(struct trial *t, bool waits);
 int act_run(void *act, void **ret_result);
 
-/* Let it end, and everything come to rest. */
+/* Lets the act end, and waits until everything is at rest. */
 void act_let_end(struct act *act);
 
-/* Time passes, and everything comes to rest. */
+/* Lets time pass, and waits until everything is at rest. */
 void time_passes(struct trial *t, hora_ns time);
 
-/* Everything has come to rest, and these have begun, in this order, and no other. */
+/* Checks that everything is at rest, and that exactly these acts have begun, in this order. */
 void check_begun(const char *file, int line, struct trial *t, int count, const int *ids);
 #define CHECK_BEGUN(trial, ...)                                                                 \
     check_begun(__FILE__, __LINE__, (trial), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \

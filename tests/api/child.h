@@ -15,7 +15,7 @@ struct family;
 void run_in_child(const char *file, void (*run)(struct family *family), struct family *family);
 #define in_child(run, family) run_in_child(__FILE__, (run), (family))
 
-/* In the child: tell the parent the line where it failed, and end. */
+/* In the child: reports the line that failed to the parent, and ends. */
 void child_check(bool ok, int line);
 #define CHILD_CHECK(condition) child_check((condition), __LINE__)
 #define CHILD_FORKED(call)     child_check((call) == HORA_EFORKED, __LINE__)

@@ -35,7 +35,7 @@ hora_listener diary_listener(struct diary *diary);
 /* One that notes only these. */
 hora_listener diary_listener_for(struct diary *diary, const char *whats);
 
-/* What was noted so far is exactly this: one letter for each. */
+/* Checks that exactly these events were recorded so far: one letter for each. */
 void check_diary(const char *file, int line, struct diary *diary, const char *whats);
 #define CHECK_DIARY(diary, whats) check_diary(__FILE__, __LINE__, (diary), (whats))
 

@@ -7,7 +7,7 @@
 
 #include "harness.h"
 
-/* Tasks that say where they come from. */
+/* Tasks with a name, a file and a line. */
 #define RESIZE(function, argument) \
     (&(hora_task){.run = (function), .arg = (argument), .name = "resize", .file = "img.c", .line = 88})
 #define SCALE(function, argument) \

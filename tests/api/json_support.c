@@ -10,7 +10,7 @@
 
 enum { VALUE_MOST = 4096, DEPTH_MOST = 32 };
 
-/* Each of these reads what stands at `at`, and returns what is behind it; NULL: it is not that. */
+/* Each of these reads a value at `at`, and returns the position after it; NULL: there is no such value. */
 static const char *read_value(const char *at, int depth);
 
 static const char *skip_white(const char *at)
@@ -88,7 +88,7 @@ static const char *read_number(const char *at)
     return end;
 }
 
-/* Whether the key that ends here stands between `begin` and that, too, on the same level. */
+/* True if the key that ends here also occurs between `begin` and its start, on the same level. */
 static bool is_twice(const char *begin, const char *key, const char *end)
 {
     const char *at = begin;

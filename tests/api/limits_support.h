@@ -9,7 +9,7 @@
 
 enum { MOST_STUCK = 16 };
 
-/* What a listener was told. */
+/* The events that a listener has received. */
 struct seen {
     struct rig *rig;
     atomic_int expired;

@@ -73,7 +73,7 @@ void rig_open_gate(struct rig *r);
 /* Options cannot name the rig's factory without a rig: it is the context. */
 int rig_factory(void (*run)(void *arg), void *arg, const char *name, void *context);
 
-/* All that can be asked of the pool, after everything has come to rest. */
+/* The statistics of the pool, after everything is at rest. */
 hora_pool_stats rig_stats(struct rig *r);
 /* The same without waiting: for tasks. */
 hora_pool_stats rig_stats_now(struct rig *r);

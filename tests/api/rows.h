@@ -43,7 +43,7 @@
     SHARED(delay_queue, DELAY, promise, rows)                   \
     SHARED(asked_delay_queue, DELAY_ASKED, promise, rows)
 
-/* All kinds but the synchronous ones: what one thread sees. */
+/* All kinds except the synchronous ones, with one thread. */
 void add_makes_the_size_grow(enum kind kind);
 void put_inserts_each_element(enum kind kind);
 void take_gives_all_in_order(enum kind kind);

@@ -2,7 +2,7 @@
 /* rows_waiting.c - promises shared by several kinds of queue, tested with waiting threads */
 #include "rows.h"
 
-/* The queue is handed over empty, after SIZE elements have gone through it by take or timed poll. */
+/* Returns with an empty queue, after SIZE elements have passed through it by take or timed poll. */
 static void open_used(struct fixture *f, enum kind kind, bool timed)
 {
     fixture_open_queue(f, kind, SIZE);
@@ -70,7 +70,7 @@ void poll_for_gets_what_another_thread_puts(enum kind kind)
     fixture_close(&f);
 }
 
-/* The put may come before, during or after the drain. */
+/* The put may happen before, during or after the drain. */
 void drain_and_a_concurrent_put_lose_nothing(enum kind kind)
 {
     struct fixture f;

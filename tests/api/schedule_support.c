@@ -6,7 +6,7 @@
 
 /* ---- stages ---- */
 
-/* What the listener of a stage is told goes on to that of the options. */
+/* The listener of a stage passes its events on to that of the options. */
 #define PASS_ON(name)                                                               \
     static void pass_on_##name(hora_pool *pool, const hora_event *event, void *arg) \
     {                                                                               \

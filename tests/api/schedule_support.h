@@ -41,16 +41,17 @@ struct stage {
     hora_listener told; /* what the options had: it is told, too */
 };
 
-/* The clock, the context and a listener, which tells that of the options, are added to the options. */
+/* Adds the clock, the context and a listener to the options; the listener passes its events on to that of the
+ * options. */
 void stage_open(struct stage *stage, const hora_scheduler_options *options);
 /* The same without a listener, so that the scheduler knows no more than it must. */
 void stage_open_unheard(struct stage *stage, const hora_scheduler_options *options);
-/* Open the gate, cancel what is left, and end all; futures must be gone. */
+/* Opens the gate, cancels the remaining tasks, and frees everything. No future may be left. */
 void stage_close(struct stage *stage);
 
 /* Lets this number of seconds pass, with everything that is due in that time. */
 void stage_pass(struct stage *stage, int seconds);
-/* The same at once: what is due meanwhile comes late. */
+/* The same in one step: tasks that become due in between are late. */
 void stage_leap(struct stage *stage, hora_ns by);
 void stage_settle(struct stage *stage);
 

@@ -32,7 +32,7 @@ void scheduler_open(struct rig *r, bool decorated, const hora_scheduler_options 
 /* The same after rig_prepare, without failing the test if it is refused. */
 int try_scheduler(struct rig *r, const hora_scheduler_options *options, hora_error *reason);
 
-/* Let this much time pass, between two moments when everything has come to rest. */
+/* Lets this much time pass, and waits before and after that until everything is at rest. */
 void pass(struct rig *r, hora_ns time);
 /* The same in equal steps. */
 void pass_in_steps(struct rig *r, hora_ns step, int steps);
@@ -51,7 +51,7 @@ hora_future *schedule_series(struct rig *r, enum form form, struct job *job, hor
 /* hora_future_delay, which must succeed. */
 hora_ns delay_of(hora_future *future);
 
-/* Whether a future stands in the scheduler's queue. */
+/* True if a future is in the scheduler's queue. */
 bool is_queued(struct rig *r, hora_future *future);
 
 enum { MOST_BEATS = 32 };

@@ -59,9 +59,9 @@ enum kind {
 };
 
 bool is_synchronous(enum kind kind);
-/* Whether the queue has a bound that a test can reach. */
+/* True if the queue has a bound that a test can reach. */
 bool is_bounded(enum kind kind);
-/* Whether the queue itself orders its elements. */
+/* True if the queue itself orders its elements. */
 bool is_ordered(enum kind kind);
 
 struct fixture {
@@ -206,7 +206,7 @@ void check_refusal(const char *file, int line, const hora_error *error, int code
 #define CHECK_REFUSAL(error, code, field, words) \
     check_refusal(__FILE__, __LINE__, (error), (code), (field), (words))
 
-/* Whether a descriptor polls readable now. */
+/* True if a descriptor is readable now. */
 bool is_readable(int fd);
 
 #endif

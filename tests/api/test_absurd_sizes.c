@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_absurd_sizes.c - capacities for which there is no memory
  *
- * In a child process whose address space is small, so that nothing large is ever really allocated. Not with
- * sanitizers or valgrind, which need address space of their own. */
+ * The tests run in a child process whose address space is small, so that nothing large is ever really
+ * allocated. They do not run with sanitizers or valgrind, which need address space themselves. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -180,7 +180,7 @@ TEST(admission_series_can_be_paused_moved_and_cancelled_while_it_waits_for_admis
     trial_close(&t);
 }
 
-/* A run of a series that is not admitted in time is dropped; the series goes on. */
+/* A run of a series that is not admitted in time is dropped; the series continues. */
 TEST(admission_series_drops_a_run_that_waits_too_long_for_admission, "")
 {
     struct trial t;

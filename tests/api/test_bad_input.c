@@ -195,7 +195,7 @@ TEST(queue_options_of_a_wrong_size_are_refused, "")
     check_all_refuse(&options.known);
 }
 
-/* A program compiled with a later release may not use what is new. */
+/* A program compiled with a later release may not use its new fields. */
 TEST(options_unknown_but_not_set_are_accepted, "")
 {
     struct {

@@ -103,7 +103,8 @@ static void drains_nothing_for_a_max_of_zero_or_less(enum kind kind)
 }
 EVERY_KIND(drains_nothing_for_a_max_of_zero_or_less, "BlockingQueueTest.testDrainToNonPositiveMaxElements")
 
-/* The time passes; then an element comes in time; an interrupt pending and one while waiting are reported. */
+/* The timeout expires; then an element arrives in time; a pending interrupt and one while waiting are
+ * reported. */
 static void poll_for_times_out_meets_an_offer_and_is_interruptible(enum kind kind)
 {
     struct fixture f;
@@ -213,7 +214,8 @@ static void remove_takes_out_one_particular_element(enum kind kind)
 }
 EVERY_KIND(remove_takes_out_one_particular_element, "BlockingQueueTest.testRemoveElement")
 
-/* What is left after random removals leaves in the same order as if the others had never been there. */
+/* The elements that are left after random removals leave in the same order as if the others had never been in
+ * the queue. */
 static void remove_keeps_the_order_of_the_others(enum kind kind)
 {
     struct fixture f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_carry.c - context that tasks carry from the submitting thread to the running one
  *
- * What is current is a text; the hooks carry that of the submitting thread along, and count. */
+ * The context is a text. The hooks carry the text of the submitting thread along, and count. */
 #include <string.h>
 
 #include "scheduler_support.h"
@@ -223,7 +223,7 @@ TEST(carry_is_released_if_cancelled, "")
     rig_close(&r);
 }
 
-/* The caller runs it: what is current there stays so, and it carries nothing. */
+/* The caller runs the task: its context does not change, and the task carries none. */
 TEST(carry_nothing_if_the_caller_runs_it, "")
 {
     struct rig r;

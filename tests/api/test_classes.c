@@ -285,7 +285,8 @@ TEST(task_is_moved_only_within_its_pool, "")
     trial_close(&t);
 }
 
-/* Its task goes on counting in its class, and keeps its key; but another thread has taken its place. */
+/* The task still counts in its class, and keeps its key; but another thread has replaced the one that runs
+ * it. */
 TEST(worker_that_is_written_off_leaves_its_place_to_others, "")
 {
     struct trial t;

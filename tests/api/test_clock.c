@@ -142,7 +142,7 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
-/* Handlers run while the thread waits; the wait goes on. */
+/* Signal handlers run while the thread waits; the wait continues. */
 TEST_REAL(waits_are_not_shortened_by_signals, "")
 {
     const struct sigaction action = {.sa_handler =
@@ -184,7 +184,7 @@ static void count_down(void *latch)
     CHECK_OK(hora_latch_count_down(latch));
 }
 
-/* Whether hours may pass before a thread that can run does so. */
+/* True if hours may pass before a thread that can run does so. */
 static bool may_be_late(void)
 {
     return test_simulated() && !test_is_exact();

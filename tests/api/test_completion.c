@@ -468,7 +468,7 @@ static int take_inside(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker runs what it waits for. */
+/* The only worker runs the task that it waits for. */
 TEST(completion_take_inside_a_worker_runs_the_tasks, "")
 {
     struct desk d;
@@ -483,7 +483,8 @@ TEST(completion_take_inside_a_worker_runs_the_tasks, "")
 
 /* ---- queues of the caller ---- */
 
-/* What a small queue has no room for is not lost, and comes in the order in which it was done. */
+/* Futures for which a small queue has no room are not lost, and are delivered in the order in which they
+ * ended. */
 TEST(completion_loses_nothing_to_a_full_queue, "CP-ECS1")
 {
     struct desk d;

@@ -22,7 +22,7 @@ static void open_without_room(struct rig *r, hora_reject rule, hora_completion_s
     CHECK_OK(hora_completion_service_new(&executor, NULL, ret_service));
 }
 
-/* Whatever the rule does with it, it comes out as rejected, and nothing is left behind. */
+/* Whatever the policy does with the task, it is delivered as rejected, and nothing is left behind. */
 TEST(completion_delivers_what_a_rule_has_dropped, "")
 {
     const hora_reject rules[] = {HORA_REJECT_DISCARD, HORA_REJECT_DISCARD_OLDEST, HORA_REJECT_CALLBACK};
@@ -50,7 +50,7 @@ TEST(completion_delivers_what_a_rule_has_dropped, "")
     }
 }
 
-/* The caller has the future, too: it may still run it. If it does not, all of it goes with the last
+/* The caller has the future, too, and may still run it. If it does not, everything is freed with the last
  * reference, before or after the service. */
 TEST(completion_lets_go_what_nobody_runs, "")
 {

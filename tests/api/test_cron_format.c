@@ -114,7 +114,7 @@ TEST(crontab_normal_form, "")
     check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_UNIX, HORA_DST_LITERAL);
 }
 
-/* Whether time is counted is part of the meaning. */
+/* Whether an expression counts elapsed time is part of its meaning. */
 TEST(cron_normal_form_keeps_intervals, "")
 {
     static const struct row rows[] = {

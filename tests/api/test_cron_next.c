@@ -52,7 +52,7 @@ struct row {
     char *columns[COLUMNS];
 };
 
-/* What comes before x comes before it: none of the times in between is missed, none is made up. */
+/* The time before x is really the previous one: none of the times in between is missed, none is made up. */
 static void check_mirror(const struct row *row, const hora_cron *cron, const hora_zone *zone,
                          hora_instant from, hora_instant x)
 {
@@ -206,7 +206,7 @@ TEST(cron_times_skipped_and_repeated_as_spring_does, "")
 
 TEST(cron_times_of_the_day_come_once_as_cron_has_it, "")
 {
-    /* skipped: when the clocks are set; and only once, however many times are skipped */
+    /* skipped times run at the clock change, and only once, however many are skipped */
     CHANGE("0 30 2 * * *", HORA_CRON_SPRING, HORA_DST_ONCE, "America/New_York",
            {"2021-03-13T12:00:00-05:00", "2021-03-14T03:00:00-04:00", "2021-03-15T02:30:00-04:00"});
     CHANGE("15,45 2,3 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
@@ -214,7 +214,7 @@ TEST(cron_times_of_the_day_come_once_as_cron_has_it, "")
             "2021-03-14T03:45:00-04:00"});
     CHANGE("0 2,3 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-03-13T12:00:00-05:00", "2021-03-14T03:00:00-04:00", "2021-03-15T02:00:00-04:00"});
-    /* a whole day is missing: its times come with the next one, and its date counts */
+    /* a whole day is missing: its times run with the next day, and its date counts */
     CHANGE("0 12 30 12 *", HORA_CRON_UNIX, HORA_DST_ONCE, "Pacific/Apia",
            {"2011-01-01T00:00:00-10:00", "2011-12-31T00:00:00+14:00", "2012-12-30T12:00:00+14:00"});
     /* repeated: the first time; the changes at midnight and at one minute past it too */
@@ -226,7 +226,7 @@ TEST(cron_times_of_the_day_come_once_as_cron_has_it, "")
            {"2018-02-17T12:00:00-02:00", "2018-02-17T23:30:00-02:00", "2018-02-18T23:30:00-03:00"});
     CHANGE("0 0 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/St_Johns",
            {"2010-11-06T12:00:00-02:30", "2010-11-07T00:00:00-02:30", "2010-11-08T00:00:00-03:30"});
-    /* what counts time goes on as time does */
+    /* an expression of intervals continues with elapsed time */
     CHANGE("*/20 * * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-11-07T01:30:00-04:00", "2021-11-07T01:40:00-04:00", "2021-11-07T01:00:00-05:00",
             "2021-11-07T01:20:00-05:00"});

@@ -163,7 +163,7 @@ static void run_until(const struct year *year, hora_ns at)
     CHECK_OK(hora_virtual_clock_run(year->clock, at - wall_now(year)));
 }
 
-/* Times of more than a minute ago come again; the list goes back to the first of them that lies ahead. */
+/* Times of more than a minute ago occur again; the list goes back to the first of them that lies ahead. */
 static void set_back(struct year *year, hora_ns by)
 {
     hora_ns now = wall_now(year) - by;

@@ -198,7 +198,7 @@ TEST(declaration_has_periods_that_pass, "")
     REFUSED("unit is negative", .fixed_rate_text = "1", .unit = -1);
 }
 
-/* Spring: cronTaskWithInvalidZone, invalid expressions, and the ones that never come. */
+/* Spring: cronTaskWithInvalidZone, invalid expressions, and those without any time. */
 TEST(declaration_has_an_expression_and_a_zone_that_exist, "")
 {
     REFUSED("cron: hour: 24 ", .cron = "* * 24 * * *");
@@ -211,7 +211,7 @@ TEST(declaration_has_an_expression_and_a_zone_that_exist, "")
     REFUSED("zone \"/etc/passwd\": ", .cron = "@daily", .zone = "/etc/passwd");
 }
 
-/* ---- what is taken ---- */
+/* ---- accepted declarations ---- */
 
 TEST(declaration_of_cron, "")
 {

@@ -333,7 +333,7 @@ TEST(delay_remove_takes_the_first_of_several, "")
     fixture_close(&f);
 }
 
-/* Elements with callbacks are due when they say so; due times of one's own are for the other form. */
+/* Elements with callbacks decide themselves when they are due; explicit due times are for the other form. */
 TEST(delay_put_with_a_due_time_needs_a_delay_queue_without_callbacks, "")
 {
     static const enum kind kinds[] = {DELAY_ASKED, LINKED, PRIORITY, ARRAY, SYNCHRONOUS};

@@ -85,7 +85,7 @@ TEST(delay_followers_wait_for_no_time, "CP-DQ2")
     fixture_close(&f);
 }
 
-/* Two wait, two elements fall due one after the other, or at once: first come, first served. */
+/* Two threads wait, and two elements become due one after the other, or at once: first come, first served. */
 static void leader_that_takes_hands_on(enum kind kind)
 {
     for (int at_once = 0; at_once < 2; at_once++) {
@@ -204,7 +204,7 @@ static void element_due_with_the_timeout_is_taken(enum kind kind)
 }
 BOTH(element_due_with_the_timeout_is_taken, "CP-DQ4")
 
-/* A patient poll that leads takes the head as soon as it is due, long before its own time is over. */
+/* A timed poll that leads takes the head as soon as it is due, long before its own timeout. */
 static void poll_for_takes_the_head_when_due(enum kind kind)
 {
     struct fixture f;
@@ -272,7 +272,7 @@ static void waiter_does_not_touch_a_removed_element(enum kind kind)
 }
 BOTH(waiter_does_not_touch_a_removed_element, "CP-DQ6 CP-DQ7")
 
-/* With the head removed the waiter goes on waiting, for the next element. */
+/* After the head is removed the waiter continues to wait, for the next element. */
 static void removing_the_head_lets_the_waiter_wait_for_the_next(enum kind kind)
 {
     struct fixture f;

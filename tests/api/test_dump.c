@@ -8,7 +8,7 @@
 #include "pool_support.h"
 #include "schedule_support.h"
 
-/* ---- collecting what is written ---- */
+/* ---- collecting the output ---- */
 
 struct page {
     size_t length;

@@ -11,7 +11,7 @@
 
 enum { TEXT_MOST = 1 << 18 }; /* more than a pipe holds */
 
-/* All that comes until the end, as text. */
+/* Reads everything until the end, as text. */
 struct reader {
     int fd;
     bool slowly; /* byte by byte */
@@ -148,7 +148,7 @@ TEST_REAL(dump_fd_leaves_out_what_it_has_no_room_for, "")
 
 /* ---- locks ---- */
 
-/* A queue whose comparison, which runs under its lock, dumps the pool, or waits to be told to go on. */
+/* A queue whose comparison, which runs under its lock, dumps the pool, or waits for the test. */
 struct comparison {
     hora_pool *pool;
     atomic_int asked;

@@ -67,7 +67,8 @@ TEST(events_tell_how_long_a_run_took, "")
     rig_close(&r);
 }
 
-/* Its end is told by what the body returned; those who asked for the future know that it was cancelled. */
+/* The event of the end has the result of the body; the callers that have the future see that it was
+ * cancelled. */
 TEST(events_tell_the_end_of_a_run_that_was_cancelled, "")
 {
     for (int code = 0; code < 2; code++) {
@@ -138,7 +139,7 @@ static void exit_after(hora_pool *pool, const hora_run_info *run, void *context)
         pthread_exit(NULL);
 }
 
-/* What has not begun does not end, and what has ended does not end again. */
+/* A run that has not begun does not end, and a run that has ended does not end again. */
 TEST_REAL(events_do_not_tell_of_a_hook_that_ends_the_thread, "")
 {
     for (int which = 1; which <= 2; which++) {
@@ -368,7 +369,7 @@ static void shut_down(hora_pool *pool, char what, const hora_event *event, void 
     CHECK_OK(hora_pool_shutdown_now(pool, NULL));
 }
 
-/* The run that is told of goes on; it finds itself interrupted. */
+/* The run in the event continues, and finds itself interrupted. */
 TEST(events_may_stop_the_pool, "")
 {
     struct rig r;

@@ -113,7 +113,7 @@ TEST(events_tell_of_runs_that_begin_late, "")
     stage_close(&s);
 }
 
-/* Runs of a series that overlap are told with the series, and each with its own lateness. */
+/* Overlapping runs of a series are reported with the series, and each with its own lateness. */
 TEST(events_of_runs_that_overlap_name_their_series, "")
 {
     struct stage s;

@@ -210,7 +210,7 @@ TEST(single_pool_replaces_its_thread, "CP-EX2")
     rig_close(&r);
 }
 
-/* ---- what they consist of ---- */
+/* ---- their options ---- */
 
 TEST(fixed_pool_is_all_core_with_an_unbounded_queue, "CP-EX1")
 {

@@ -430,7 +430,7 @@ TEST(explain_says_that_the_pool_has_been_shut_down, "")
     rig_close(&r);
 }
 
-/* While a pool is being stopped the destructors of what is queued are called, one after the other. */
+/* While a pool is being stopped, the destructors of the queued tasks are called, one after the other. */
 static void explain_neighbour(void *arg)
 {
     hora_future **neighbour = arg;

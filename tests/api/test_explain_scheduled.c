@@ -361,7 +361,7 @@ TEST(explain_says_to_a_foreign_future_who_is_busy, "")
     stage_close(&s);
 }
 
-/* A hook that explains what it is called for. */
+/* A hook that explains the task for which it is called. */
 static int explain_before(hora_pool *pool, const hora_run_info *run, void *context)
 {
     int *calls = context;
@@ -447,7 +447,7 @@ TEST(explain_says_that_zones_were_refreshed, "")
     stage_close(&s);
 }
 
-/* A scheduler whose hook is told of a clock that was set, and explains meanwhile. */
+/* A scheduler whose listener is notified of a set clock, and explains a task in that call. */
 struct told {
     hora_future *future;
     const char *want;
@@ -463,7 +463,7 @@ static void explain_in_hook(hora_pool *pool, const hora_event *event, void *arg)
     CHECK_SAYS(told->future, told->want);
 }
 
-/* What it says of a task while the clock has been set by this, and after that. */
+/* Checks the explanation of a task while the clock has been set by this, and after that. */
 static void check_told(const hora_schedule *spec, hora_ns by, const char *meanwhile, const char *afterwards)
 {
     struct stage s = {.order = 0}; /* as far as a tick needs it */

@@ -142,7 +142,7 @@ static void call_clock(struct family *family)
     CHILD_FORKED(hora_virtual_clock_free(clock));
 }
 
-/* What is made or slept with the parent's clock could never end. */
+/* An object or a sleep on the parent's clock could never end. */
 static void use_clock(struct family *family)
 {
     hora_clock const *view = family->f->view;

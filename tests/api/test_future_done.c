@@ -6,7 +6,7 @@
 
 /* ---- callbacks ---- */
 
-/* Notes the order in which its callbacks come. */
+/* Records the order in which its callbacks are called. */
 struct notes {
     int order[8];
     int count;
@@ -25,7 +25,7 @@ static void take_note(hora_future *future, void *context)
     note->notes->order[note->notes->count++] = note->number;
 }
 
-/* Those that come too late are called at once. */
+/* Callbacks that are registered too late are called at once. */
 TEST(future_calls_back_in_the_order_of_registration, "CP-FT8")
 {
     struct job job = A_JOB(NULL);
@@ -168,7 +168,8 @@ TEST(future_may_lose_its_last_reference_in_its_callback, "")
     rig_close(&r);
 }
 
-/* The callback comes on the thread that completes; here the canceller's, while the body still runs. */
+/* The callback is called by the thread that completes the future: here the cancelling one, while the body
+ * still runs. */
 static void note_pool(hora_future *future, void *context)
 {
     (void)future;

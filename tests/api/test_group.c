@@ -288,7 +288,7 @@ static int wait_inside(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker runs what it waits for. */
+/* The only worker runs the tasks that it waits for. */
 TEST(group_wait_inside_a_worker_runs_the_tasks, "")
 {
     struct team t;

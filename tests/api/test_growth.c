@@ -22,7 +22,7 @@ static void open_growing(struct rig *r, struct diary *diary, bool with_admission
 
 #define OPEN_GROWING(r, diary, ...) open_growing((r), (diary), false, *HORA_POOL_OPTIONS(__VA_ARGS__))
 
-/* Let this much pass, with all that happens meanwhile. */
+/* Lets this much time pass, with everything that is due in that time. */
 static void pass_time(struct rig *r, hora_ns time)
 {
     settle(&r->f);
@@ -188,7 +188,7 @@ TEST(growth_leaves_an_idle_pool_alone, "")
     rig_close(&r);
 }
 
-/* What is refused tells of itself; the pool goes on with what it has. */
+/* A thread that cannot be started is reported; the pool continues with those that it has. */
 TEST(growth_that_gets_no_thread, "")
 {
     struct rig r;
@@ -207,7 +207,7 @@ TEST(growth_that_gets_no_thread, "")
     rig_close(&r);
 }
 
-/* After shutdown what is queued is still waited for. */
+/* After shutdown the pool still grows for queued tasks. */
 TEST(growth_goes_on_after_shutdown, "")
 {
     struct rig r;

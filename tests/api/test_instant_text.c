@@ -175,7 +175,7 @@ TEST(instant_is_written, "")
     CHECK_INT(hora_instant_format(instant, berlin, true, text, 5), strlen(winter));
     CHECK(memcmp(text, "2025\0###", 8) == 0);
     CHECK_ERROR(hora_instant_format(instant, berlin, true, NULL, 5), HORA_EINVAL);
-    /* fractions come in threes */
+    /* fractions have three, six or nine digits */
     static const struct {
         int64_t ns;
         const char *text;

@@ -168,7 +168,7 @@ static void write_and_interrupt(void *arg)
     CHECK_OK(hora_thread_interrupt(meeting->target));
 }
 
-/* What was done before the interrupt is seen after it; ThreadSanitizer would object otherwise. */
+/* Actions before the interrupt are visible after it; otherwise ThreadSanitizer would report a race. */
 TEST(interrupt_publishes_what_was_done_before, "")
 {
     struct meeting meeting = {0};

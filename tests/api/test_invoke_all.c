@@ -266,7 +266,7 @@ TEST(invoke_all_interrupted_cancels_all, "CP-INV3")
     }
 }
 
-/* What is done counts more than an interrupt, which stays pending. */
+/* If all tasks are done, the call succeeds despite an interrupt, which stays pending. */
 TEST(invoke_all_of_what_is_done_leaves_the_interrupt_pending, "")
 {
     struct venue v;
@@ -380,7 +380,7 @@ static int invoke_all_inside(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker runs what it waits for. */
+/* The only worker runs the tasks that it waits for. */
 TEST(invoke_all_inside_a_worker_runs_its_tasks, "")
 {
     struct rig r;

@@ -32,7 +32,7 @@ EVERYWHERE(invoke_any_refuses_nothing, "testInvokeAny2", "")
     venue_close(&v);
 }
 
-/* Whether the first would wait or fail: it is not even run. */
+/* Even if the first task would wait or fail: it is not run. */
 EVERYWHERE(invoke_any_refuses_a_missing_task, "testInvokeAny3", "")
 {
     struct venue v;
@@ -358,7 +358,7 @@ static int invoke_any_inside(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker runs what it waits for. */
+/* The only worker runs the tasks that it waits for. */
 TEST(invoke_any_inside_a_worker_runs_its_tasks, "")
 {
     struct rig r;

@@ -117,7 +117,7 @@ TEST(latch_wait_is_interruptible, "CountDownLatchTest.testAwait_Interruptible")
     close_latch(&f, latch);
 }
 
-/* Also when the time is over: the interrupt comes first. */
+/* Also when the timeout has expired: the interrupt has priority. */
 TEST(latch_timed_wait_is_interruptible, "CountDownLatchTest.testTimedAwait_Interruptible")
 {
     struct fixture f;
@@ -286,7 +286,7 @@ static void publish(void *arg)
     CHECK_OK(hora_latch_count_down(published_latch));
 }
 
-/* What was done before count_down is seen after the wait; ThreadSanitizer would object otherwise. */
+/* Actions before count_down are visible after the wait; otherwise ThreadSanitizer would report a race. */
 TEST(latch_publishes_what_was_done_before, "")
 {
     test_thread *thread;

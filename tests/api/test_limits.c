@@ -396,7 +396,8 @@ TEST(limits_finish_within_of_a_nested_task_does_not_reach_the_outer, "")
     rig_close(&r);
 }
 
-/* What was handed back is the user's: its limit still holds while the pool is there, and ends with it. */
+/* A future that was handed back belongs to the program. Its limit holds as long as the pool exists, and ends
+ * with it. */
 TEST(limits_end_with_the_pool, "")
 {
     struct rig r;
@@ -424,7 +425,7 @@ TEST(limits_end_with_the_pool, "")
     rig_close(&r);
 }
 
-/* A pool that is shut down goes on watching until all has ended. */
+/* A pool that is shut down enforces limits until all tasks have ended. */
 TEST(limits_hold_after_shutdown, "")
 {
     struct rig r;

@@ -65,7 +65,7 @@ TEST(linked_capacity_must_be_positive, "LinkedBlockingQueueTest.testConstructor2
     CHECK_POINTER(queue, untouched);
 }
 
-/* Removing the last element moves the tail back, so that what is added then can be found. */
+/* Removing the last element moves the tail back, so that an element that is added then can be found. */
 TEST(linked_remove_of_the_last_keeps_the_tail_right, "LinkedBlockingQueueTest.testRemoveElementAndAdd CP-Q3")
 {
     struct fixture f;

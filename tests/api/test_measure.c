@@ -4,7 +4,7 @@
 
 /* ---- waits and runs ---- */
 
-/* One worker, three tasks that come together: the second waits for as long as the first runs. */
+/* One worker, three tasks that are submitted together: the second waits for as long as the first runs. */
 static void check_waits_and_runs(int (*give)(hora_pool *pool, const hora_task *task))
 {
     struct rig r;

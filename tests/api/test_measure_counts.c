@@ -59,7 +59,7 @@ TEST(measures_call_names_beyond_the_bound_other, "")
     rig_close(&r);
 }
 
-/* ---- workers come and go ---- */
+/* ---- workers that start and end ---- */
 
 TEST(measures_keep_what_a_worker_has_measured, "")
 {
@@ -118,7 +118,7 @@ TEST(measures_count_what_is_rejected, "")
     rig_close(&r);
 }
 
-/* The oldest had been accepted: it is rejected all the same, but has come once. */
+/* The oldest task had been accepted: it is rejected later, but counts as submitted once. */
 TEST(measures_count_each_task_once_that_is_dropped_for_another, "")
 {
     struct rig r;

@@ -2,7 +2,7 @@
 /* test_pool_ends.c - each accepted task ends in exactly one way and is dropped exactly once */
 #include "pool_support.h"
 
-/* One worker, busy with `blocker`; what comes next is queued. */
+/* One worker, busy with `blocker`; later tasks are queued. */
 static void open_busy(struct rig *r, struct job *blocker)
 {
     *blocker = (struct job)A_WAITING_JOB(r);
@@ -143,7 +143,7 @@ TEST(pool_task_that_is_removed_is_dropped_with_its_last_reference, "")
     rig_close(&r);
 }
 
-/* Free interrupts what runs and abandons what is queued. */
+/* Freeing the pool interrupts the running task and abandons the queued ones. */
 TEST(pool_that_is_freed_abandons_what_is_queued, "")
 {
     struct rig r;
@@ -316,7 +316,7 @@ TEST(pool_loses_nothing_in_a_crowd, "CP-TPE8")
         CHECK_INT(c.jobs[i].drops, c.futures[i] != NULL ? 1 : 0);
 }
 
-/* After shutdown the same: what was accepted runs, or was cancelled. */
+/* The same after shutdown: an accepted task runs, or was cancelled. */
 static void shut_it_down(void *arg)
 {
     struct pool_view *c = arg;

@@ -6,7 +6,7 @@
 
 enum { OPEN = 4, TASKS = 4, MAKERS = 4 };
 
-/* What one thread does: it has up to OPEN pools, and frees one of them at random before it makes the next. */
+/* One thread has up to OPEN pools, and frees one of them at random before it makes the next. */
 struct maker {
     int pools;
     struct job jobs[OPEN][TASKS];

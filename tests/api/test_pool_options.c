@@ -31,7 +31,7 @@ static int other_factory(void (*run)(void *arg), void *arg, const char *name, vo
     return some_factory(run, arg, name, context);
 }
 
-/* Refused, with a sentence that names what is wrong; nothing is made. */
+/* Checks that the options are rejected, with a sentence that names the mistake, and that nothing is made. */
 static void check_refused(int line, const hora_pool_options *options, const char *word)
 {
     hora_error reason;
@@ -368,7 +368,7 @@ ON_BOTH_POOLS(knows_its_keep_alive, "testGetKeepAliveTime", "CP-TPE24")
     rig_close(&r);
 }
 
-/* The longest keep-alive is not taken for one that is over. */
+/* The longest keep-alive is not mistaken for an expired one. */
 TEST(pool_longest_keep_alive_never_ends, "CP-TPE24")
 {
     struct rig r;

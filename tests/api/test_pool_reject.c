@@ -2,7 +2,7 @@
 /* test_pool_reject.c - tasks for which there is no room: the rejection policies */
 #include "pool_support.h"
 
-/* A handler that notes what it was given; the future is as good as forgotten. */
+/* A handler that records its argument, and ignores the future. */
 static struct {
     hora_pool *pool;
     hora_future *future;
@@ -382,7 +382,7 @@ TEST(pool_submitter_waits_for_room, "")
     rig_close(&r);
 }
 
-/* Room comes by a cancelled, a removed and a purged task as well. */
+/* A cancelled, a removed and a purged task make room as well. */
 TEST(pool_submitter_gets_the_room_that_a_cancel_leaves, "")
 {
     struct rig r;

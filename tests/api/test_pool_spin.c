@@ -31,7 +31,7 @@ TEST(pool_spin_is_bounded_and_needs_a_queue_of_its_own, "")
     fixture_close(&f);
 }
 
-/* One after the other, each waited for: by who looks, or by who sleeps. */
+/* One task after the other, each waited for, by a thread that polls or by one that sleeps. */
 static void submit_and_get(const hora_pool_options *options)
 {
     hora_pool *pool;

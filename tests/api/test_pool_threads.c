@@ -51,7 +51,8 @@ TEST(pool_terminates_though_its_factory_fails_later, "jtreg.ThreadPoolExecutor/F
         CHECK_JOB(&jobs[i], 1);
 }
 
-/* The call says so, and the task is the caller's; when threads can be had again the pool goes on. */
+/* The call reports the error, and the caller owns the task; when threads can be started again, the pool
+ * continues. */
 static void reports_that_it_has_no_thread(bool hooked, const hora_pool_options *options)
 {
     struct rig r;

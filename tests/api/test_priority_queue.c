@@ -181,7 +181,7 @@ TEST(priority_remove_takes_one_of_several, "")
     fixture_close(&f);
 }
 
-/* A least element that comes while others wait inside is given out before them. */
+/* A smallest element that is put while others are in the queue leaves before them. */
 TEST(priority_waiting_taker_gets_what_is_put, "")
 {
     struct fixture f;
@@ -198,7 +198,7 @@ TEST(priority_waiting_taker_gets_what_is_put, "")
     fixture_close(&f);
 }
 
-/* When the heap cannot grow, the put fails, leaves no trace, and the queue goes on. */
+/* When the heap cannot grow, the put fails and changes nothing, and the queue still works. */
 SWEEP(priority_failed_growth_leaves_the_queue_unchanged)
 {
     struct element some[8];

@@ -2,7 +2,7 @@
 /* test_queue_callbacks.c - callbacks that call the queue: forbidden while it is locked */
 #include "rows.h"
 
-/* Where the callbacks below find the queue, what they should try, and how often they did. */
+/* Where the callbacks below find the queue, which call they try, and how often they have run. */
 static struct {
     hora_queue *queue;
     void (*probe)(hora_queue *queue);
@@ -143,7 +143,7 @@ static int stop_visit(void *element, void *context)
     return ++visits->count == visits->stop_at ? visits->answer : 0;
 }
 
-/* Whatever the visitor answers comes back, also if it looks like an error of hora's. */
+/* The call returns whatever the visitor returned, also if that looks like an error of hora. */
 static void for_each_ends_when_the_visitor_says_so(enum kind kind)
 {
     static const int answers[] = {1, INT_MAX, -1, INT_MIN, HORA_EINVAL};
@@ -175,7 +175,7 @@ static int use_queue(void *element, void *context)
     return 0;
 }
 
-/* It takes and puts while it visits, and sees only what was inside at first. */
+/* A visitor that takes and puts sees only the elements that were in the queue at first. */
 static void visitor_may_take_and_put(enum kind kind)
 {
     struct fixture f;
@@ -191,7 +191,7 @@ static void visitor_may_take_and_put(enum kind kind)
 }
 ROOMY_KINDS(visitor_may_take_and_put, "")
 
-/* A snapshot is a copy: it shows what was, not what is. */
+/* A snapshot is a copy: later changes of the queue do not show in it. */
 static void snapshot_is_not_changed_later(enum kind kind)
 {
     struct fixture f;

@@ -97,7 +97,8 @@ static void closed_and_full_reports_closed(enum kind kind)
 }
 BOUNDED_KINDS(closed_and_full_reports_closed, "")
 
-/* What is inside leaves by every way, in order; then each way reports that the queue is closed. */
+/* The elements in a closed queue can be taken with every call, in order; then each call reports that the
+ * queue is closed. */
 static void closed_gives_what_is_left_then_reports_closed(enum kind kind)
 {
     struct fixture f;
@@ -195,7 +196,7 @@ static void closed_delay_queue_gives_elements_when_due(enum kind kind)
 SHARED(delay_queue, DELAY, closed_delay_queue_gives_elements_when_due, "")
 SHARED(asked_delay_queue, DELAY_ASKED, closed_delay_queue_gives_elements_when_due, "")
 
-/* What has fallen due before the queue is closed belongs to the thread that waits for it. */
+/* An element that has become due before the queue is closed belongs to the thread that waits for it. */
 static void close_does_not_take_away_what_is_due(enum kind kind)
 {
     struct fixture f;
@@ -216,7 +217,7 @@ static void close_does_not_take_away_what_is_due(enum kind kind)
 SHARED(delay_queue, DELAY, close_does_not_take_away_what_is_due, "")
 SHARED(asked_delay_queue, DELAY_ASKED, close_does_not_take_away_what_is_due, "")
 
-/* The queue is gone before the woken threads have left their calls. */
+/* The queue is freed before the woken threads have left their calls. */
 static void can_be_freed_as_soon_as_it_is_closed(enum kind kind)
 {
     struct fixture f;
@@ -418,7 +419,8 @@ static void destructor_may_call_the_queue(enum kind kind)
 }
 ROOMY_KINDS(destructor_may_call_the_queue, "")
 
-/* Threads waiting for room come in while the old elements are dropped; what they bring is not dropped. */
+/* Threads that wait for room insert their elements while the old ones are dropped; the new ones are not
+ * dropped. */
 static void clear_does_not_drop_what_comes_in(enum kind kind)
 {
     struct fixture f;

@@ -119,7 +119,7 @@ static void fd_stays_readable_when_a_waiting_putter_comes_in(enum kind kind)
 }
 BOUNDED_KINDS(fd_stays_readable_when_a_waiting_putter_comes_in, "")
 
-/* Whether it is taken from or gives up. */
+/* The putter ends when a taker takes its element, or when it gives up. */
 static void fd_is_readable_while_a_putter_waits(enum kind kind)
 {
     struct fixture f;
@@ -196,7 +196,8 @@ static void fd_becomes_readable_when_an_element_is_due(enum kind kind)
 }
 BOTH(fd_becomes_readable_when_an_element_is_due)
 
-/* Made after the element was put; the head is removed, and only the next one's time counts. */
+/* The descriptor is made after the element was put. The head is removed, and only the time of the next one
+ * counts. */
 static void fd_follows_the_head(enum kind kind)
 {
     struct fixture f;
@@ -282,7 +283,7 @@ static void put_into(void *queue)
     CHECK_OK(hora_queue_put(queue, item(0)));
 }
 
-/* A thread that sleeps in the kernel is woken by another one's put. */
+/* A put by another thread wakes a thread that sleeps in the kernel. */
 TEST_REAL(queue_fd_wakes_a_thread_in_poll, "")
 {
     struct pollfd entry = {.events = POLLIN};
@@ -298,7 +299,7 @@ TEST_REAL(queue_fd_wakes_a_thread_in_poll, "")
     CHECK_OK(hora_queue_free(queue));
 }
 
-/* It does not leak into programs that are started, and is gone with the queue. */
+/* Child programs do not inherit the descriptor, and it is closed with the queue. */
 TEST_REAL(queue_fd_is_closed_on_exec_and_by_free, "")
 {
     hora_queue *queue;

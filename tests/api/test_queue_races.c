@@ -4,7 +4,7 @@
 
 enum { PUTTERS = 2, TAKERS = 2, EACH = 3, ALL = PUTTERS * EACH };
 
-/* What one thread did. Elements are numbered so that putter p puts p * EACH and following. */
+/* The record of one thread. Elements are numbered so that putter p puts p * EACH and following. */
 struct part {
     struct call call;
     int first;        /* putters: the first element */
@@ -61,7 +61,7 @@ static void start_all(struct fixture *f, struct part *putters, struct part *take
         start_part(&putters[i], f, put_each, i);
 }
 
-/* Count what a taker has; the elements of each putter must come in the order in which they were put. */
+/* Counts the elements of a taker; those of each putter must be in the order in which they were put. */
 static void count_taken(const struct part *taker, int *counts)
 {
     int last[PUTTERS];
@@ -155,7 +155,7 @@ static void interrupts_in_the_middle_lose_nothing(enum kind kind)
 }
 EVERY_KIND(interrupts_in_the_middle_lose_nothing, "")
 
-/* Elements are also removed, drained and cleared away by others while threads wait to put: all come in. */
+/* Other threads also remove, drain and clear elements while threads wait to put: all puts succeed. */
 static void room_made_by_any_means_lets_putters_in(enum kind kind)
 {
     struct fixture f;
@@ -189,7 +189,7 @@ static void room_made_by_any_means_lets_putters_in(enum kind kind)
 }
 BOUNDED_KINDS(room_made_by_any_means_lets_putters_in, "")
 
-/* A taker comes while time passes: it has the element as soon as that is due, neither early nor late. */
+/* A taker arrives while time passes: it gets the element as soon as that is due, neither early nor late. */
 static void taker_that_comes_while_time_passes_is_in_time(enum kind kind)
 {
     struct fixture f;

@@ -100,7 +100,7 @@ static void room_for_a_waiting_putter_is_not_overtaken(enum kind kind)
 }
 BOUNDED_KINDS(room_for_a_waiting_putter_is_not_overtaken, "")
 
-/* The first is drained away: as many waiting puts come in as there is room, in order. */
+/* The first elements are drained: as many waiting puts succeed as there is room, in order. */
 static void drain_lets_as_many_in_as_there_is_room(enum kind kind)
 {
     struct fixture f;

@@ -186,7 +186,7 @@ TEST(registrar_runs_cron_of_crontab, "")
     office_close(&o);
 }
 
-/* As the JDK's: what was missed is made up in a burst. But failures do not end it. */
+/* Like the JDK's fixed rate: missed runs are made up in a burst. But failures do not end the series. */
 TEST(registrar_runs_at_fixed_rate, "")
 {
     struct office o;
@@ -204,7 +204,7 @@ TEST(registrar_runs_at_fixed_rate, "")
     office_close(&o);
 }
 
-/* The rest of a schedule comes from the rules. */
+/* The other fields of a schedule are taken from the rules. */
 TEST(registrar_runs_by_rules, "")
 {
     struct office o;
@@ -409,7 +409,7 @@ static int refuse_third(hora_scheduler *scheduler, hora_task *task, void *contex
     return atomic_fetch_add(calls, 1) == 2 ? -77 : 0;
 }
 
-/* All or nothing: what is due at once has not begun when the third is refused. */
+/* All or nothing: tasks that are due at once have not begun when the third is rejected. */
 TEST(registrar_that_cannot_schedule_all_schedules_none, "")
 {
     struct office o;

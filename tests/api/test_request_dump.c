@@ -6,7 +6,7 @@
 
 #include "pool_support.h"
 
-/* What was written. A dump is over when all brackets are closed. */
+/* The output. A dump is complete when all brackets are closed. */
 struct paper {
     char text[1 << 14];
     size_t length;

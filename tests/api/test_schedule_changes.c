@@ -87,7 +87,7 @@ TEST(retime_of_a_series_sets_its_planned_times, "")
     stage_close(&s);
 }
 
-/* With next: the run is moved, then the function goes on from there. */
+/* With next: the run is moved, then the function continues from there. */
 TEST(retime_of_a_series_with_next, "")
 {
     struct stage s;
@@ -369,7 +369,7 @@ TEST(pause_ends_by_cancel, "")
     stage_close(&s);
 }
 
-/* A paused task is cancelled by shutdown, since it might never come to its end; whatever the rules are. */
+/* A shutdown cancels a paused task, because it might never end, whatever the policies are. */
 TEST(pause_ends_by_shutdown, "")
 {
     struct stage s;
@@ -395,7 +395,7 @@ TEST(pause_ends_by_shutdown, "")
     stage_close(&s);
 }
 
-/* The same if it is paused while its run goes on: at the end of that. */
+/* The same if it is paused during its run: it is cancelled at the end of that run. */
 TEST(pause_of_a_run_that_is_going_ends_by_shutdown, "")
 {
     struct stage s;

@@ -264,7 +264,7 @@ TEST(schedule_check_accepts_what_can_work, "")
     CHECK_OK(hora_schedule_check(NULL, NULL)); /* all defaults */
 }
 
-/* What is wrong with a zone is told by its own error. */
+/* The error of the zone says what is wrong with it. */
 TEST(schedule_check_says_what_is_wrong_with_a_zone, "")
 {
     static const struct {

@@ -160,7 +160,7 @@ TEST(schedule_at_keeps_its_moment_when_the_clock_is_set_back, "")
     stage_close(&s);
 }
 
-/* A series does not fall silent until the old time comes again. */
+/* A series does not pause until the old time is reached again. */
 TEST(schedule_rate_goes_on_when_the_clock_is_set_back, "")
 {
     struct stage s;
@@ -214,7 +214,7 @@ TEST(schedule_first_run_keeps_its_moment_when_the_clock_is_set_back, "")
     stage_close(&s);
 }
 
-/* The same for a series whose times come from a function, and whose first does not. */
+/* The same for a series whose times are given by a function, except the first. */
 TEST(schedule_first_run_before_next_keeps_its_moment_when_the_clock_is_set_back, "")
 {
     struct stage s;
@@ -383,7 +383,7 @@ TEST(clock_step_tells_both_apart, "")
     stage_close(&s);
 }
 
-/* The hook comes before the tasks. */
+/* The listener is notified before the tasks begin. */
 static int check_was_told(void *arg, void **ret_result)
 {
     struct tick *tick = arg;
@@ -425,7 +425,8 @@ TEST(clock_step_comes_before_the_tasks_with_three_threads, "")
     check_told_first(3);
 }
 
-/* A task that is scheduled after the change is not overdue by it, and the change is told all the same. */
+/* A task that is scheduled after the change is not overdue because of it, and the change is reported
+ * nevertheless. */
 TEST(clock_step_counts_only_what_was_waiting, "")
 {
     struct stage s;

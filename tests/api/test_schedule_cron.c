@@ -364,7 +364,7 @@ TEST(schedule_cron_ends_with_a_failure_if_told_so, "")
 
 /* ---- clocks that are set ---- */
 
-/* Up to a minute: what has been run does not run again. */
+/* Set back by up to a minute: a time that has run does not run again. */
 TEST(schedule_cron_runs_nothing_twice_when_the_clock_is_set_back_a_little, "")
 {
     struct stage s;
@@ -381,7 +381,7 @@ TEST(schedule_cron_runs_nothing_twice_when_the_clock_is_set_back_a_little, "")
     stage_close(&s);
 }
 
-/* By more: it goes on by the clock as it is now. */
+/* Set back by more: the series continues by the new time. */
 TEST(schedule_cron_is_not_silenced_when_the_clock_is_set_back, "")
 {
     struct stage s;

@@ -429,7 +429,8 @@ static void count_drop(void *arg)
     (*(atomic_int *)arg)++;
 }
 
-/* Enough to need many blocks of each size. Half of them run, and so leave room, before the others come. */
+/* Enough tasks to need many blocks of each size. Half of them run, and so make room, before the others are
+ * scheduled. */
 TEST_REAL(schedule_by_value_of_many, "")
 {
     enum { MANY = 20000 };

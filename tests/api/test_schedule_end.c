@@ -2,7 +2,7 @@
 /* test_schedule_end.c - how a series ends: count, end */
 #include "schedule_support.h"
 
-/* The series is over, with the result of the last run; those of the others were dropped. */
+/* The series has ended, with the result of the last run; the other results were dropped. */
 static void check_succeeded(struct tick *tick, hora_future *future)
 {
     void *result = NULL;
@@ -155,7 +155,8 @@ TEST(schedule_whose_first_run_is_after_its_end_is_refused, "")
     stage_close(&s);
 }
 
-/* A run that is late still runs, though its end has passed meanwhile: it was planned before. */
+/* A late run still begins although the end of the schedule has passed, because it was planned before the
+ * end. */
 TEST(schedule_end_is_about_planned_times, "")
 {
     struct stage s;

@@ -276,7 +276,7 @@ TEST(schedule_back_off_is_cancelled_between_two_tries, "")
     stage_close(&s);
 }
 
-/* ---- who is told ---- */
+/* ---- notifications ---- */
 
 /* With the kind of failure, and before a thread that waits for the future continues. */
 TEST(schedule_failed_is_told_before_the_future_is_done, "")

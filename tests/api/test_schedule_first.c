@@ -117,7 +117,7 @@ TEST(schedule_at_a_moment_that_has_passed_runs_at_once, "")
     stage_close(&s);
 }
 
-/* A rate counts from there: what has passed since then was missed. */
+/* A rate counts from there: the times that have passed since then were missed. */
 TEST(schedule_at_a_moment_that_has_passed_keeps_to_its_planned_times, "")
 {
     struct stage s;

@@ -149,7 +149,7 @@ TEST(info_of_what_is_late, "")
     stage_close(&s);
 }
 
-/* While a run of a series is going: what was said for the latest run. */
+/* While a run of a series is active, the delay is that of this run. */
 TEST(delay_while_a_run_is_going, "")
 {
     struct stage s;
@@ -258,7 +258,8 @@ TEST(info_is_shown_to_a_hook, "")
     stage_close(&s);
 }
 
-/* Those that wait are swept out by a shutdown, with books that say nothing; those of what has run stay. */
+/* A shutdown sweeps waiting tasks out, and their history is empty; the history of tasks that have run
+ * stays. */
 TEST(info_after_a_shutdown, "")
 {
     struct stage s;
@@ -310,7 +311,7 @@ TEST(info_of_a_submitted_task, "")
     stage_close(&s);
 }
 
-/* By planned time, then by order of scheduling; also over clocks, and with what is paused last. */
+/* By planned time, then by order of scheduling, also across clocks, with paused tasks last. */
 TEST(compare_orders_by_time_then_by_scheduling, "")
 {
     struct stage s, other;

@@ -299,7 +299,7 @@ TEST(schedule_grace_goes_before_the_rule, "")
     }
 }
 
-/* A gap has one planned time; if that is skipped the next comes a gap later. */
+/* A gap has one planned time; if that is skipped, the next is a gap later. */
 TEST(schedule_grace_of_a_gap, "")
 {
     struct stage s;
@@ -332,7 +332,7 @@ TEST(schedule_grace_of_next, "")
     stage_close(&s);
 }
 
-/* All that is left is too late, and no other time follows: the series is over, without another run. */
+/* All remaining times are too late, and no other follows: the series ends without another run. */
 TEST(schedule_grace_may_be_the_end, "")
 {
     struct stage s;
@@ -350,7 +350,8 @@ TEST(schedule_grace_may_be_the_end, "")
     stage_close(&s);
 }
 
-/* Suspended for a year, at a millisecond: what was missed is counted, not walked through. */
+/* Suspended for a year, with a period of a millisecond: the missed times are computed, not visited one by
+ * one. */
 TEST(schedule_missed_for_a_year_is_counted_at_once, "")
 {
     struct stage s;

@@ -37,7 +37,7 @@ TEST(schedule_overlap_queue_one_runs_once_more_at_once, "")
     }
 }
 
-/* Each run takes as long as that: so each finds one queued. */
+/* Each run takes so long that one more is queued at its end. */
 TEST(schedule_overlap_queue_one_goes_on_without_a_pause, "")
 {
     struct stage s;
@@ -261,7 +261,7 @@ TEST(schedule_overlap_and_shutdown, "")
     stage_close(&s);
 }
 
-/* No two of the many rules disagree about who has run: all runs are counted, and no time is lost. */
+/* All rules together agree on which runs have begun: all are counted, and no time is lost. */
 TEST(schedule_overlap_loses_no_time, "")
 {
     struct stage s;

@@ -34,7 +34,7 @@ static void race_drop(void *arg)
     atomic_fetch_add(&racer->drops, 1);
 }
 
-/* Whether runs are forbidden now. */
+/* True if no run may begin now. */
 static bool act_on(hora_future *future, enum act act)
 {
     if (act == CANCEL)
@@ -220,7 +220,7 @@ static void change_shot(struct shot *shot, enum act act)
         shot->not_before = INT64_MAX;
 }
 
-/* All is quiet: whatever it was, it is over. */
+/* Everything is at rest: whatever happened has ended. */
 static void check_shot(struct shot *shot)
 {
     CHECK(hora_future_is_done(shot->future));

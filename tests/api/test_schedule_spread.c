@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_spread.c - planned times that are put off by an offset of the task's name; and names */
+/* test_schedule_spread.c - planned times that are delayed by an offset derived from the task's name */
 #include <string.h>
 
 #include "schedule_support.h"
@@ -84,7 +84,7 @@ TEST(schedule_spread_keeps_equal_tasks_apart, "")
     stage_close(&s);
 }
 
-/* What is made up is not put off: it is late enough. */
+/* A run that is made up is not delayed: it is late enough. */
 TEST(schedule_spread_does_not_put_off_what_is_late, "")
 {
     struct stage s;

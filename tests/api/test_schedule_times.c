@@ -74,7 +74,7 @@ TEST(schedule_next_is_told_when_a_run_really_began, "")
     stage_close(&s);
 }
 
-/* When next has no more times the series is over, with the result of the last run. */
+/* When next returns no more times, the series ends with the result of the last run. */
 TEST(schedule_next_ends_the_series, "")
 {
     struct stage s;
@@ -143,7 +143,7 @@ TEST(schedule_runs_see_what_the_one_before_has_done, "")
     stage_close(&s);
 }
 
-/* What is scheduled for the same moment runs in the order of scheduling, and a series keeps its place. */
+/* Tasks for the same moment run in the order of scheduling, and a series keeps its place. */
 struct letter {
     char name;
     char **end;
@@ -180,7 +180,7 @@ TEST(schedule_equal_times_run_in_the_order_of_scheduling, "")
     stage_close(&s);
 }
 
-/* The largest periods: the second run never comes, and the series waits for it without end. */
+/* The largest periods: the second run is never due, and the series waits for it without end. */
 TEST(schedule_with_the_longest_period_runs_once_and_waits, "")
 {
     struct stage s;

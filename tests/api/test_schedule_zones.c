@@ -207,7 +207,7 @@ TEST(refresh_while_the_worker_is_busy_loses_no_run, "")
     FINISH(future);
 }
 
-/* What was skipped is not skipped, and counted, again. */
+/* A skipped time is not skipped, and counted, again. */
 TEST(refresh_counts_nothing_twice, "")
 {
     BEGIN(2);
@@ -331,7 +331,7 @@ TEST(refresh_reaches_zones_inside_of_triggers, "")
     FINISH(future);
 }
 
-/* A task that is over, but whose future is still there, has no zone to be refreshed; nor have others. */
+/* A task that has ended, but whose future still exists, has no zone to be refreshed; nor have others. */
 TEST(refresh_looks_at_those_that_go_on, "")
 {
     BEGIN(1);

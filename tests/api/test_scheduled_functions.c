@@ -85,7 +85,7 @@ TEST(scheduled_functions_are_found, "")
     office_close(&o);
 }
 
-/* What comes later is scheduled at once; all together. */
+/* Functions that are added later are scheduled at once, all together. */
 TEST(scheduled_functions_are_found_after_binding, "")
 {
     struct office o;

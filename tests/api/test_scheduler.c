@@ -305,7 +305,7 @@ ON_BOTH_SCHEDULERS(gives_the_value_a_submitted_task_was_given, "testSubmitRunnab
 
 /* ---- beyond the JDK's suite ---- */
 
-/* What has passed is due at once; a negative delay is none. */
+/* A time in the past is due at once; a negative delay counts as none. */
 TEST(scheduler_delay_of_zero_or_less_is_at_once, "CP-STPE3")
 {
     for (int i = 0; i < 3; i++) {
@@ -365,7 +365,7 @@ static int note_number(void *arg, void **ret_result)
     return 0;
 }
 
-/* By time first, then as they were scheduled; what is executed comes at its time, too. */
+/* By time first, then as they were scheduled; executed tasks have the time of their call. */
 TEST(scheduler_runs_in_order_of_time_then_of_scheduling, "CP-STPE5 CP-STPE16")
 {
     static const hora_ns delays[8] = {HORA_MS(2), HORA_MS(1), HORA_MS(2), 0,

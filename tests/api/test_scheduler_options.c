@@ -13,7 +13,7 @@ static int some_handler(hora_pool *pool, hora_future *future, void *context)
     return HORA_EREJECTED;
 }
 
-/* Refused, with a sentence that names what is wrong; nothing is made. */
+/* Checks that the options are rejected, with a sentence that names the mistake, and that nothing is made. */
 static void check_refused(int line, const hora_scheduler_options *options, const char *word)
 {
     hora_error reason;
@@ -61,7 +61,7 @@ TEST(scheduler_refuses_options_of_the_wrong_size, "")
     CHECK_REFUSAL(&reason, HORA_EINVAL, NULL, "ret_");
 }
 
-/* A program compiled with a later release may not use what is new. */
+/* A program compiled with a later release may not use its new fields. */
 TEST(scheduler_accepts_unknown_options_that_are_not_set, "")
 {
     struct {
@@ -335,7 +335,7 @@ TEST(scheduler_refuses_schedules_that_cannot_be, "")
     rig_close(&r);
 }
 
-/* ---- what is counted ---- */
+/* ---- counts ---- */
 
 TEST(scheduler_stats_count_every_end, "")
 {

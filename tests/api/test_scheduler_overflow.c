@@ -2,7 +2,7 @@
 /* test_scheduler_overflow.c - delays beyond the range of time: they never end, and disturb no other task */
 #include "scheduler_support.h"
 
-/* How a task can be given to be run at once; and with the greatest delay there is. */
+/* The calls with which a task can be run at once, and with the greatest possible delay. */
 enum { NOW_EXECUTE, NOW_SUBMIT, NOW_SCHEDULE, NOW_RATE, NOW_WAYS };
 enum { FAR_SCHEDULE, FAR_RATE, FAR_GAP, FAR_WITH, FAR_WAYS };
 

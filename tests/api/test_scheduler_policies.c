@@ -123,7 +123,7 @@ TEST(scheduler_policy_taken_back_after_shutdown_revives_nothing, "CP-STPE10")
     three_close(&t);
 }
 
-/* What a setting finds running goes on; a series is asked again at the end of its run. */
+/* A run that is active when a policy changes continues; a series is checked again at the end of its run. */
 TEST(scheduler_policy_is_looked_at_when_a_run_ends, "CP-STPE8 CP-STPE11")
 {
     for (int goes_on = 0; goes_on < 2; goes_on++) {
@@ -327,7 +327,7 @@ TEST(scheduler_shut_down_by_its_factory_cancels_the_late_task, "CP-STPE12 CP-STP
     }
 }
 
-/* decorate comes before the look at the state: so a shutdown in it makes for a rejection. */
+/* decorate is called before the state is checked, so a shutdown inside it leads to a rejection. */
 static int shut_down_in_decorate(hora_scheduler *scheduler, hora_task *task, void *context)
 {
     (void)task;

@@ -183,7 +183,7 @@ TEST(scheduler_cancelled_tasks_leave_the_queue_at_once, "CP-STPE13 CP-STPE15")
     }
 }
 
-/* A cancel that comes too late removes nothing. */
+/* A cancel that is too late removes nothing. */
 TEST(scheduler_cancel_that_fails_removes_nothing, "CP-STPE13")
 {
     struct rig r;
@@ -441,7 +441,7 @@ TEST(scheduler_cancelling_very_many_tasks_needs_no_memory,
     rig_close(&r);
 }
 
-/* What is due runs to its end, what is not is abandoned. */
+/* A due task runs to its end; one that is not due is abandoned. */
 TEST(scheduler_ends_when_its_queue_is_closed, "")
 {
     struct rig r;

@@ -2,7 +2,7 @@
 /* test_scheduler_reject.c - tasks after shutdown, for every call and every rejection policy */
 #include "scheduler_support.h"
 
-/* A handler that notes what it was given; the future is as good as forgotten. */
+/* A handler that records its argument, and ignores the future. */
 static struct {
     hora_pool *pool;
     hora_future *future;

@@ -19,7 +19,7 @@ static void cancel_and_release(hora_future *future)
     hora_future_unref(future);
 }
 
-/* However long a run takes, as long as it is over in time, the next one begins when it was planned. */
+/* However long a run takes, if it ends in time, the next one begins when it was planned. */
 ON_BOTH_SCHEDULERS(keeps_a_fixed_rate, "testFixedRateSequence", "CP-STPE6")
 {
     const hora_ns period = HORA_MS(9);

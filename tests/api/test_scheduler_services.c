@@ -33,7 +33,7 @@ TEST(scheduler_serves_a_completion_service, "")
     rig_close(&r);
 }
 
-/* A group may hold scheduled futures of every form; a series is pending until it is over. */
+/* A group may hold scheduled futures of every form; a series is pending until it has ended. */
 TEST(scheduler_futures_belong_to_groups, "")
 {
     struct rig r;
@@ -117,7 +117,7 @@ static int wait_for_submitted(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker runs what it waits for, if that is due. */
+/* The only worker runs the task that it waits for, if that is due. */
 TEST(scheduler_worker_runs_what_it_waits_for, "")
 {
     struct rig r;
@@ -195,7 +195,7 @@ TEST(scheduler_worker_that_waits_not_long_enough_times_out, "")
     close_waiting_worker(&r, &inner);
 }
 
-/* The task that the only worker waits for is moved meanwhile: it runs when it is due by then. */
+/* The task that the only worker waits for is re-timed meanwhile: it runs at its new time. */
 TEST(scheduler_worker_that_waits_for_a_task_that_is_put_off_runs_it_later, "")
 {
     struct rig r;
@@ -275,7 +275,7 @@ static int invoke_inside(void *arg, void **ret_result)
     return 0;
 }
 
-/* The only worker runs what it waits for here, too. */
+/* Here, too, the only worker runs the task that it waits for. */
 TEST(scheduler_worker_may_invoke_tasks, "")
 {
     struct rig r;
@@ -386,7 +386,7 @@ TEST(scheduler_may_be_shut_down_by_its_own_task, "CP-STPE11")
 
 /* ---- after the end ---- */
 
-/* Everything can be asked of a future whose scheduler is gone, and nothing can be done with it. */
+/* A future whose scheduler has been freed still answers all queries, and accepts no changes. */
 TEST(scheduler_futures_may_live_longer, "")
 {
     enum { DONE, CANCELLED, ABANDONED, REMOVED, SERIES, ALL };

@@ -95,7 +95,7 @@ static int take_out(hora_future **futures, int count, const hora_future *future)
     return 0;
 }
 
-/* Three of each form, all far away: the very futures come back, and are neither done nor cancelled. */
+/* Three of each form, all far away: the same futures are handed back, neither done nor cancelled. */
 ON_BOTH_SCHEDULERS(stop_hands_back_what_is_not_due, "testShutdownNow_delayedTasks", "CP-STPE8")
 {
     enum { ALL = 3 * FORMS };
@@ -164,7 +164,7 @@ TEST(scheduler_lives_on_after_shutdown_until_its_last_task_has_run, "CP-STPE8 CP
     rig_close(&r);
 }
 
-/* cancel_delayed is for what is not due; what is due and only waits for a worker runs. */
+/* cancel_delayed concerns tasks that are not due; a task that is due and only waits for a worker runs. */
 TEST(scheduler_shutdown_runs_what_is_due, "CP-STPE8")
 {
     struct rig r;
@@ -342,7 +342,7 @@ static int run_close(struct call *call)
     return hora_pool_close_for(call->object, call->timeout);
 }
 
-/* What is not due at the deadline is abandoned. */
+/* Tasks that are not due at the deadline are abandoned. */
 TEST(scheduler_close_abandons_what_is_not_due_in_time, "")
 {
     struct rig r;
@@ -409,7 +409,7 @@ static int run_quiesce(struct call *call)
     return hora_pool_await_idle_for(call->object, call->timeout);
 }
 
-/* What is scheduled for later is queued: the scheduler is not idle before it has run. */
+/* A task that is scheduled for later is queued: the scheduler is not idle before it has run. */
 TEST(scheduler_quiesce_waits_for_what_is_scheduled, "")
 {
     struct rig r;

@@ -50,7 +50,7 @@ ON_BOTH_SCHEDULERS(factory_must_not_be_set_to_null, "testSetThreadFactoryNull", 
 
 /* ---- how many ---- */
 
-/* A worker for each task up to core, even if others are idle; and none before a task comes. */
+/* A worker for each task up to core, even if others are idle; and none before the first task. */
 TEST(scheduler_starts_a_worker_for_each_task_up_to_its_core, "CP-STPE1")
 {
     struct rig r;
@@ -248,7 +248,7 @@ TEST(scheduler_core_time_out_leaves_one_while_anything_is_scheduled, "CP-STPE2")
     rig_close(&r);
 }
 
-/* With nothing to do the workers go, and come back with the next task. */
+/* Without tasks the workers end, and new ones start with the next task. */
 TEST(scheduler_core_time_out_ends_idle_workers, "")
 {
     struct rig r;
@@ -346,7 +346,7 @@ static void list_threads(struct threads *threads)
     CHECK(tasks != NULL && closedir(tasks) == 0);
 }
 
-/* How often a thread has gone to sleep. */
+/* Returns how often a thread has gone to sleep. */
 static long switches_of(long id)
 {
     char path[64], line[128];

@@ -46,7 +46,7 @@ TEST(stuck_by_the_rule_of_the_pool, "")
     rig_close(&r);
 }
 
-/* Tasks that come one after the other are none of them stuck; nor is an idle worker. */
+/* Of many short tasks one after the other none is stuck, and neither is an idle worker. */
 TEST(stuck_is_nobody_who_goes_on, "")
 {
     struct rig r;
@@ -89,7 +89,7 @@ TEST(stuck_is_found_after_a_rest, "")
     rig_close(&r);
 }
 
-/* Of two workers each is told in its own time. */
+/* Each of two workers is reported at its own time. */
 TEST(stuck_is_told_for_each_worker, "")
 {
     struct rig r;
@@ -154,7 +154,7 @@ TEST(stuck_by_the_terms_of_a_task, "")
     rig_close(&r);
 }
 
-/* First it is interrupted; if it goes on all the same, it is stuck. */
+/* First the run is interrupted; if it continues nevertheless, it is stuck. */
 TEST(stuck_after_the_interrupt, "")
 {
     struct rig r;

@@ -21,7 +21,7 @@ static void is_always_empty_and_full(enum kind kind)
 MODES(is_always_empty_and_full, "SynchronousQueueTest.testEmptyFull",
       "SynchronousQueueTest.testEmptyFull_fair")
 
-/* offer gives an element only to one who waits for it. */
+/* offer gives an element only to a thread that waits for it. */
 static void offer_needs_a_waiting_taker(enum kind kind)
 {
     struct fixture f;
@@ -96,7 +96,7 @@ static void offer_for_times_out_or_is_interrupted(enum kind kind)
 MODES(offer_for_times_out_or_is_interrupted, "SynchronousQueueTest.testTimedOffer",
       "SynchronousQueueTest.testTimedOffer")
 
-/* poll takes only from one who waits to put. */
+/* poll takes only from a thread that waits to put. */
 static void poll_needs_a_waiting_putter(enum kind kind)
 {
     struct fixture f;
@@ -272,7 +272,7 @@ static void drain_without_putters_moves_nothing(enum kind kind)
 MODES(drain_without_putters_moves_nothing, "SynchronousQueueTest.testDrainTo",
       "SynchronousQueueTest.testDrainTo_fair")
 
-/* Tried before the putter waits, the drain may come too early; once it waits, it does not. */
+/* A drain before the putter waits may find nothing; once the putter waits, it does not. */
 static void drain_takes_from_a_waiting_put(enum kind kind)
 {
     struct fixture f;
@@ -330,7 +330,7 @@ enum { CROWD = 250 };
 
 static struct element pool_view[CROWD];
 
-/* As many producers as consumers: all come through, each element once, and nothing is left. */
+/* As many producers as consumers: all calls succeed, each element passes once, and nothing is left. */
 static void crowd_meets_and_leaves_nothing(enum kind kind)
 {
     static struct call puts[CROWD], takes[CROWD];
@@ -359,7 +359,7 @@ MODES(crowd_meets_and_leaves_nothing, "SynchronousQueue20Test.testUnfairDoesntLe
 
 /* ---- unambiguous ends ---- */
 
-/* Time runs out while a partner comes: either both succeed or both time out. */
+/* The timeout expires while a partner arrives: either both succeed or both time out. */
 static void match_and_timeout_exclude_each_other(enum kind kind)
 {
     struct fixture f;
@@ -382,7 +382,8 @@ static void match_and_timeout_exclude_each_other(enum kind kind)
 }
 MODES(match_and_timeout_exclude_each_other, "CP-Q2", "CP-Q2")
 
-/* The putter is interrupted while a taker comes: the element changes hands or stays, and both know. */
+/* The putter is interrupted while a taker arrives: the element is handed over or stays, and both calls
+ * agree. */
 static void match_and_interrupt_exclude_each_other(enum kind kind)
 {
     struct fixture f;
@@ -404,7 +405,8 @@ static void match_and_interrupt_exclude_each_other(enum kind kind)
 }
 MODES(match_and_interrupt_exclude_each_other, "CP-Q2", "CP-Q2")
 
-/* The taker is interrupted while the element comes: it then either has it, or the putter still does. */
+/* The taker is interrupted while the element arrives: then either the taker has it, or the putter still
+ * does. */
 static void offer_and_interrupt_of_the_taker_exclude_each_other(enum kind kind)
 {
     struct fixture f;

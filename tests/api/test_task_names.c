@@ -332,7 +332,7 @@ TEST(task_name_goes_with_its_argument_when_stuck, "")
     rig_close(&r);
 }
 
-/* A name that there is no memory for is gone; a name without drop is never copied. */
+/* A name for which there is no memory is lost; a name without drop is never copied. */
 TEST(task_name_without_drop_stays_the_callers, "")
 {
     struct rig r;

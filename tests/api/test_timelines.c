@@ -147,7 +147,7 @@ TEST(wall_set_back_prolongs_a_wait, "")
     fixture_close(&f);
 }
 
-/* What was due is due no longer when the wall is set back; polls and the descriptor follow. */
+/* A due element is not due any more when the wall clock is set back; polls and the descriptor follow. */
 TEST(wall_set_back_makes_elements_wait_again, "")
 {
     struct fixture f;

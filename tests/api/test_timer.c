@@ -114,7 +114,7 @@ TEST(timer_beyond_all_time_never_runs, "")
     rig_close(&r);
 }
 
-/* Whatever the ways that they have come by: by time, then in the order of their starts. */
+/* By whichever path they were inserted: by time, then in the order of their starts. */
 TEST(timer_keeps_its_place_among_all_others, "")
 {
     struct rig r;
@@ -345,7 +345,7 @@ TEST(timer_refuses_what_cannot_be, "")
     rig_close(&r);
 }
 
-/* It is not in the way of what is kept. */
+/* Also with keep_cancelled a cancelled timer leaves the queue at once. */
 TEST(timer_goes_at_once_also_if_cancelled_tasks_are_kept, "")
 {
     struct rig r;

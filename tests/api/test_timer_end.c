@@ -168,7 +168,7 @@ TEST(timer_is_cancelled_when_its_scheduler_is_freed, "")
     rig_close(&r);
 }
 
-/* ---- those who look ---- */
+/* ---- queries ---- */
 
 TEST(timer_is_counted_and_not_listed, "")
 {

@@ -43,7 +43,7 @@ static void call_timers(struct family *family)
     CHILD_CHECK(hora_timer_stop(&family->past) == HORA_CANCEL_TOO_LATE);
 }
 
-/* What was not pending can be started on a scheduler of the child. */
+/* A timer that was not pending can be started on a scheduler of the child. */
 static void start_in_child(struct family *family)
 {
     hora_scheduler *own;

@@ -47,7 +47,7 @@ static void start_stop(struct call *call, struct owner *owner)
     start_call(call, &owner->rig->f);
 }
 
-/* ---- what it answers ---- */
+/* ---- results ---- */
 
 TEST(timer_stop_says_what_it_found, "")
 {
@@ -355,7 +355,7 @@ TEST(timer_that_runs_does_not_go_to_another_scheduler, "")
     rig_close(&r);
 }
 
-/* The timer remembers a scheduler that is gone, and does not ask it. */
+/* The timer remembers a scheduler that has been freed, and does not access it. */
 TEST(timer_outlives_its_scheduler, "")
 {
     struct rig r;

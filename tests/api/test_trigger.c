@@ -128,7 +128,7 @@ TEST(trigger_cron_can_be_asked_for_times_that_were_not_run, "")
     }
 }
 
-/* Up to a minute a clock that is set back makes nothing come twice; by more it does not silence the task. */
+/* If the clock is set back by up to a minute, no time occurs twice; if by more, the task does not pause. */
 TEST(trigger_cron_goes_on_when_the_clock_is_set_back, "")
 {
     static const struct {

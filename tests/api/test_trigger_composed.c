@@ -63,7 +63,7 @@ TEST(trigger_first_of_is_whenever_one_says_so, "")
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
-/* A time that both say comes once. */
+/* A time that both triggers have occurs once. */
 TEST(trigger_first_of_says_the_same_time_once, "")
 {
     hora_trigger *trigger =
@@ -148,7 +148,7 @@ TEST(trigger_all_of_those_that_never_agree_says_never, "")
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
-/* What has been missed is missed by all together. */
+/* Missed times are missed by all triggers together. */
 TEST(trigger_all_of_says_times_that_have_passed, "")
 {
     const hora_cron_trigger_options *fixed = HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED);
@@ -183,7 +183,7 @@ TEST(trigger_all_of_takes_what_names_moments, "")
     CHECK_POINTER(hora_cron_unref(at_reboot), NULL);
 }
 
-/* ---- composed of what is composed ---- */
+/* ---- composed triggers of composed triggers ---- */
 
 TEST(trigger_composed_can_be_composed, "")
 {
@@ -246,7 +246,7 @@ TEST(trigger_excluding_has_a_zone_of_its_own, "")
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
-/* A year of seconds: from the end of what is excluded, not second by second. */
+/* A year of seconds: the search continues from the end of the excluded time, not second by second. */
 TEST(trigger_excluding_jumps_over_what_is_excluded, "")
 {
     const hora_calendar_options *weekend = HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND);

@@ -224,7 +224,7 @@ TEST(virtual_clock_wakes_late_on_request, "")
     fixture_close(&f);
 }
 
-/* Those who sleep already are held back too; taking the lateness away wakes those whose time has come. */
+/* Threads that already sleep are delayed, too; removing the delay wakes those whose time has come. */
 TEST(virtual_clock_lateness_holds_for_sleepers_at_once, "")
 {
     struct fixture f;

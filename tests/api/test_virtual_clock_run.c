@@ -140,7 +140,8 @@ TEST(virtual_clock_run_wakes_all_that_are_due, "")
     fixture_close(&f);
 }
 
-/* What is woken at a moment wakes others at that moment: one thread sleeps and puts, another takes. */
+/* A thread that is woken at a moment wakes others at that moment: one thread sleeps and puts, another
+ * takes. */
 static int run_putter(struct call *call)
 {
     for (int i = 0; i < 3; i++) {
@@ -273,7 +274,7 @@ TEST(virtual_clock_run_is_interruptible, "")
     fixture_close(&f);
 }
 
-/* ---- time that others move meanwhile ---- */
+/* ---- other threads move the clock during the run ---- */
 
 enum { ADVANCE, STEP_WALL, SUSPEND };
 

@@ -60,7 +60,7 @@ static int do_nothing(void *arg, void **ret_result)
     return 0;
 }
 
-/* Tasks follow each other as fast as can be, and what is read of one belongs to that one. */
+/* Tasks follow each other as fast as possible, and a description never mixes two of them. */
 TEST_REAL(workers_are_read_as_a_whole, "")
 {
     hora_pool *pool = NULL;

@@ -190,7 +190,7 @@ static const char *const lively_zones[] = {
 };
 enum { LIVELY_ZONES = sizeof lively_zones / sizeof lively_zones[0] };
 
-/* Whether the local time of an instant leads back to it. */
+/* True if the local time of an instant leads back to it. */
 static void check_way_back(const hora_zone *zone, hora_instant instant)
 {
     hora_local local;

@@ -30,7 +30,7 @@ static const struct {
      "2030-09-28T14:00:00", 49500},
     {"AAA0:00:01BBB-0:00:02,J60/0:00:03,J61/-0:00:04", "2030-01-01T00:00:00", "2030-03-01T00:00:04", 2,
      "2030-03-01T23:59:54", -1},
-    /* the winter is what is called daylight-saving time */
+    /* winter time is declared as daylight-saving time */
     {"IST-1GMT0,M10.5.0,M3.5.0/1", "2030-01-01T00:00:00", "2030-03-31T01:00:00", 3600, "2030-10-27T01:00:00",
      0},
     /* times before and long after midnight: Nuuk, Jerusalem, Cairo */
@@ -206,7 +206,7 @@ TEST_REAL(footer_must_agree_with_the_table, "")
     CHECK_INT(hora_zone_next_transition(zone, (hora_instant){HORA_SECONDS(1900000000)}, &next), 1);
     CHECK_INT(next.at.ns, instant_of("2030-03-31T01:00:00").ns);
     zone = hora_zone_unref(zone);
-    /* a summer that begins too early goes on, and ends as the footer says */
+    /* a summer that begins too early continues, and ends as the footer says */
     CHECK_OK(with_table("CET-1CEST,M3.5.0,M10.5.0/3", 1, &zone));
     CHECK_INT(hora_zone_next_transition(zone, (hora_instant){HORA_SECONDS(1000)}, &next), 1);
     CHECK_INT(next.at.ns, instant_of("2030-10-27T01:00:00").ns);
@@ -217,7 +217,7 @@ TEST_REAL(footer_must_agree_with_the_table, "")
     CHECK_OK(hora_zone_to_local(zone, (hora_instant){HORA_SECONDS(1900000000)}, &local));
     CHECK(strcmp(local.short_name, "CEST") == 0);
     zone = hora_zone_unref(zone);
-    /* without one the last kind of time goes on */
+    /* without a footer the last type of local time continues */
     CHECK_OK(with_table("", 1, &zone));
     CHECK_INT(hora_zone_next_transition(zone, (hora_instant){HORA_SECONDS(1000)}, &next), 0);
     zone = hora_zone_unref(zone);

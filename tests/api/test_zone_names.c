@@ -63,7 +63,7 @@ TEST_REAL(zone_offsets_by_name, "")
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected names ---- */
 
 static const char *const no_names[] = {
     "",

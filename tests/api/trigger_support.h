@@ -21,7 +21,7 @@ hora_trigger *an_instants_trigger(const char *moments);
 
 /* Nothing has been run. */
 hora_trigger_context first_at(const char *now);
-/* A run was planned then, and all is over by now. */
+/* A run was planned at that time, and has ended by now. */
 hora_trigger_context ran_at(const char *planned, const char *now);
 
 void check_moment(const char *file, int line, const char *what, hora_ns got, const char *want);

@@ -31,7 +31,7 @@ struct image_type {
 
 enum { IMAGE_TYPES = 4, IMAGE_TRANSITIONS = 8 };
 
-/* What is to stand in the file; the counts end where a name is NULL, or as given. */
+/* The contents of the file; the counts end where a name is NULL, or as given. */
 struct image_plan {
     char version; /* 0, or '2' and more */
     struct image_type types[IMAGE_TYPES];
