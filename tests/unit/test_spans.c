@@ -82,8 +82,8 @@ TEST_REAL(spans_of_utc, "")
     hora__free(fixed);
 }
 
-/* Of two spans that begin at the same second the one added last counts. If it equals the span before it, the two
- * become one. */
+/* Of two spans that begin at the same second the one added last counts. If it equals the span before it, the
+ * two become one. */
 TEST_REAL(spans_drafts_keep_the_invariants, "")
 {
     struct hora__draft draft;
