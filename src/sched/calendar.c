@@ -159,7 +159,7 @@ int hora__calendar_refresh(hora_calendar *calendar)
 static void describe_count(size_t count, const char *one, const char *several, struct hora__text *text)
 {
     assert(count > 0);
-    hora__text_add_number(text, (long long)count);
+    hora__text_add_number(text, count, 1);
     hora__text_add(text, count == 1 ? one : several);
 }
 

@@ -46,8 +46,8 @@ static int refresh_composed(hora_trigger *trigger)
 /* Appends `what` and the descriptions of all parts. */
 static void describe_parts(const hora_trigger *trigger, const char *what, struct hora__text *text)
 {
-    assert(what != NULL && text != NULL);
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    assert(own->count > 0);
     hora__text_add(text, what);
     for (size_t i = 0; i < own->count; i++) {
         if (i > 0)

@@ -81,13 +81,14 @@ static int refresh_cron(hora_trigger *trigger)
     return own->zone != NULL ? hora_zone_refresh(own->zone) : 0;
 }
 
-/* The member `describe`. hora_cron_describe may fail and return a negative code; nothing is appended then. */
+/* The member `describe`. hora_cron_describe writes, like snprintf, to the unused part of the buffer. It may
+ * fail and return a negative code; nothing is appended then. */
 static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
 {
-    assert(text != NULL);
     const struct cron_trigger *own = (const struct cron_trigger *)trigger;
-    size_t size;
-    char *rest = hora__text_rest(text, &size);
+    assert(own->cron != NULL);
+    size_t size = text->length < text->size ? text->size - text->length : 0;
+    char *rest = size > 0 ? text->text + text->length : NULL;
     int length = hora_cron_describe(own->cron, own->zone, rest, size);
     text->length += length > 0 ? (size_t)length : 0;
 }

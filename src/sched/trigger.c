@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/options.h"
 #include "sys/alloc.h"
@@ -109,30 +108,14 @@ int hora_trigger_refresh(hora_trigger *trigger)
 
 /* ---- in words ---- */
 
-/* Appends a string, as far as the buffer has room, but counts all of it. */
-void hora__text_add(struct hora__text *text, const char *piece)
-{
-    assert(piece != NULL);
-    size_t size;
-    char *rest = hora__text_rest(text, &size);
-    text->length += (size_t)snprintf(rest, size, "%s", piece);
-}
-
-void hora__text_add_number(struct hora__text *text, long long number)
-{
-    size_t size;
-    char *rest = hora__text_rest(text, &size);
-    text->length += (size_t)snprintf(rest, size, "%lld", number);
-}
-
 /* Returns the length of the whole text, even if the buffer was too small for it. */
 int hora_trigger_describe(const hora_trigger *trigger, char *text, size_t size)
 {
     if (trigger == NULL || (text == NULL && size != 0))
         return HORA_EINVAL;
-    struct hora__text whole = {.text = text, .size = size};
+    struct hora__text whole = hora__text_begin(text, size);
     trigger->kind->describe(trigger, &whole);
-    return (int)whole.length;
+    return hora__text_end(&whole);
 }
 
 /* ---- a function ---- */

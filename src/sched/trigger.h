@@ -11,19 +11,12 @@
 #include <hora/trigger.h>
 
 #include "base/ns.h"
+#include "base/text.h"
 #include "sys/atomic.h"
 
 /* The number of steps after which the search for a time gives up, so that a trigger that never has one
  * does not keep its caller forever. */
 enum { HORA__TRIGGER_TRIES = 100000 };
-
-/* A text that is being written into a buffer of the caller, like snprintf does: `length` is that of the
- * whole text, even if `size` bytes do not suffice for it. */
-struct hora__text {
-    char *text;
-    size_t size;
-    size_t length;
-};
 
 /* The operations of one kind of trigger. */
 struct hora__trigger_kind {
@@ -84,21 +77,8 @@ static inline int hora__trigger_join(int first, int second)
     return first > 0 || second > 0 ? 1 : 0;
 }
 
-/* Appends a string, and a number in decimal. */
-void hora__text_add(struct hora__text *text, const char *piece);
-void hora__text_add_number(struct hora__text *text, long long number);
-
 /* Appends a span of time as a whole number of the largest unit possible, for example "90 min". */
 void hora__text_add_span(struct hora__text *text, hora_ns span);
-
-/* Returns the unused part of the buffer, for a function that writes like snprintf, and its size; NULL and
- * 0 if the buffer is full. The caller adds the length of what it wrote. */
-static inline char *hora__text_rest(const struct hora__text *text, size_t *ret_size)
-{
-    assert(ret_size != NULL);
-    *ret_size = text->length < text->size ? text->size - text->length : 0;
-    return *ret_size > 0 ? text->text + text->length : NULL;
-}
 
 /* ---- calendar.c ---- */
 
