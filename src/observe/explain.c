@@ -251,7 +251,7 @@ static void read_schedule(const struct hora__explained_future *explained, struct
     schedule.now = view.now[schedule.line];
     schedule.due = hora__scheduled_due(scheduled);
     schedule.is_paused = scheduled->paused;
-    schedule.is_held_up = view.is_telling;
+    schedule.is_held_up = view.is_notifying;
     schedule.in_admission = scheduled->entry.in_admission;
     if (scheduled->series != NULL) {
         read_series(scheduled, &schedule);

@@ -523,7 +523,7 @@ static bool is_held_up(const struct timer_queue *timer_queue)
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     const hora_queue *queue = &timer_queue->base.queue;
     return timer_queue->base.watched != NULL &&
-           (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
+           (timer_queue->notifiers > 0 || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
 }
 
 /* Reads the own clock, publishes the reading as the floor of the lanes, and then absorbs the lanes. From then
@@ -861,8 +861,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
-    /* No entry can be taken now. The worker that notifies the observer settles the queue when it is done. */
-    if (timer_queue->telling)
+    /* No entry can be taken now. The last worker that notifies the observer settles the queue afterwards. */
+    if (timer_queue->notifiers > 0)
         return until;
     const struct hora__timer_heap *only = only_heap(timer_queue);
     /* All entries are in one heap, so no time has to be translated. */

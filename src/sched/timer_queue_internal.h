@@ -54,8 +54,9 @@ struct timer_queue {
     struct hora__list stoppers;
     /* The number of timers that are counted in queue.size. Users of the queue do not see timers. */
     int hidden;
-    /* A worker notifies the observer that the clocks have parted. No entry can be taken until it returns. */
-    bool telling;
+    /* The number of workers that notify the observer that the clocks have parted. Several can, if the clocks
+     * part again meanwhile. No entry can be taken while it is not 0. */
+    int notifiers;
     /* The offsets between the timelines that were last handled; valid once base.watched is set. */
     struct hora__clock_offsets seen;
     uint32_t set_backs;        /* how often the wall clock was seen to be set back; may wrap */

@@ -149,7 +149,7 @@ void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queu
     assert(hora__mutex_held(&queue->object.lock));
     hora__timer_queue_absorb(queue);
     view->queue = queue;
-    view->is_telling = timer_queue_of(queue)->telling;
+    view->is_notifying = timer_queue_of(queue)->notifiers > 0;
     for (int i = 0; i < LINES; i++)
         view->now[i] = hora__timer_queue_now(queue, (enum hora__timeline)i);
 }
