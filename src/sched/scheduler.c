@@ -89,20 +89,28 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future)
     return hora__atomic_load(&scheduler->cancel_delayed) == 0 || is_due(scheduled);
 }
 
+/* Returns the number of workers as of now. */
+static int count_of(const hora_pool *pool)
+{
+    return hora__count_of(hora__atomic_load(&pool->control));
+}
+
 /* One call starts at most one worker: as in the JDK, each submission adds one until core_threads is
  * reached. */
 int hora__scheduler_staff(hora_pool *pool)
 {
-    int count = hora__count_of(hora__atomic_load(&pool->control));
+    int count = count_of(pool);
     bool below_core = count < hora__atomic_load(&pool->core_threads);
     if (!below_core && count > 0)
         return 0;
     int error = hora__worker_add(pool, NULL, below_core);
+    /* HORA_EFULL: another thread has started the missing worker at the same time, or has set core_threads to
+     * 0. In the second case the worker is not one of the core; their number is not limited. */
+    if (error == HORA_EFULL && count_of(pool) == 0)
+        error = hora__worker_add(pool, NULL, false);
     /* worker_add records a failed start in the pool's statistics. Here the failure only matters if no
-     * worker is left to run the task. HORA_EFULL: another thread has started the missing worker at the
-     * same time. */
-    bool have_one = hora__count_of(hora__atomic_load(&pool->control)) > 0;
-    return have_one || error == HORA_EFULL ? 0 : error;
+     * worker is left to run the task. */
+    return error == HORA_EFULL || count_of(pool) > 0 ? 0 : error;
 }
 
 /* ---- the way in ---- */
