@@ -135,7 +135,7 @@ static bool is_disabled(const hora_registration *registration)
 }
 
 /* Append a registration to the list, which has room, and commit it if its thread holds it. A disabled one
- * may be DECLARED in a bound registrar, against I1, until hora__registrar_enlist ends it. */
+ * may be DECLARED in a bound registrar, against I1, until enlist ends it. */
 static void append_locked(hora_registrar *registrar, hora_registration *registration)
 {
     assert(registrar->count < registrar->capacity);
@@ -192,9 +192,11 @@ static int hold_batch(hora_registrar *registrar, hora_registration **batch, int 
     return error;
 }
 
-/* Disabled tasks are ended and held ones resumed without the lock, because both may call user code. */
-int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count,
-                           hora_error *reason)
+/* Declare all tasks of a batch, or none. If the registrar is bound, they are scheduled as well. On success,
+ * disabled tasks are ended at once. On error the caller forgets the registrations. HORA_ECLOSED,
+ * HORA_ENOMEM, errors of scheduling. Disabled tasks are ended and held ones resumed without the lock, because
+ * both may call user code. */
+static int enlist(hora_registrar *registrar, hora_registration **batch, int count, hora_error *reason)
 {
     assert(batch != NULL && count >= 0);
     hora_scheduler *scheduler = NULL;
@@ -234,13 +236,13 @@ int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const h
         error = hora__registration_new(registrar, task, declaration, &registration, reason);
         if (error < 0)
             return error;
-        error = hora__registrar_enlist(registrar, &registration, 1, &held);
+        error = enlist(registrar, &registration, 1, &held);
     }
     if (error < 0) {
-        const struct hora__complaint complaint = {.what = held.code == error ? held.message
-                                                                             : hora_strerror(error)};
-        (void)hora__declaration_complain(
-            reason, error, task, registration != NULL ? registration->declared.name : NULL, &complaint);
+        const struct hora__refusal refusal = {.what =
+                                                  held.code == error ? held.message : hora_strerror(error)};
+        (void)hora__declaration_refuse(reason, error, task,
+                                       registration != NULL ? registration->declared.name : NULL, &refusal);
         if (registration != NULL)
             hora__registration_forget(registration);
     } else if (ret_registration != NULL) {
@@ -583,8 +585,8 @@ static int read_all(hora_registrar *registrar, const hora_scheduled_functions *f
 static int refuse_all(hora_error *reason, int code)
 {
     assert(code < 0);
-    const struct hora__complaint complaint = {.what = hora_strerror(code)};
-    return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
+    const struct hora__refusal refusal = {.what = hora_strerror(code)};
+    return hora__declaration_refuse(reason, code, NULL, "scheduled functions", &refusal);
 }
 
 /* Declare all functions or none. `batch` has room for all of them. Returns their number or an error. */
@@ -595,7 +597,7 @@ static int add_all(hora_registrar *registrar, const hora_scheduled_functions *fu
     int count = 0;
     int error = read_all(registrar, functions, batch, reason, &count);
     if (error == 0) {
-        error = hora__registrar_enlist(registrar, batch, count, reason);
+        error = enlist(registrar, batch, count, reason);
         /* Another code: a refusal by the scheduler, and then the registrar was found to be closed. */
         if (error < 0 && reason != NULL && reason->code != error)
             (void)refuse_all(reason, error);

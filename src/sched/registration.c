@@ -53,8 +53,8 @@ int hora__registration_new(hora_registrar *registrar, const hora_task *task,
     size_t length = declared.name != NULL ? strlen(declared.name) : 0;
     hora_registration *registration = hora__alloc(1, sizeof *registration + length + 1);
     if (registration == NULL) {
-        const struct hora__complaint complaint = {.what = hora_strerror(HORA_ENOMEM)};
-        (void)hora__declaration_complain(reason, HORA_ENOMEM, task, declared.name, &complaint);
+        const struct hora__refusal refusal = {.what = hora_strerror(HORA_ENOMEM)};
+        (void)hora__declaration_refuse(reason, HORA_ENOMEM, task, declared.name, &refusal);
         hora__declared_clear(&declared);
         return HORA_ENOMEM;
     }
