@@ -3,7 +3,7 @@
  *
  * A trigger is immutable and reference-counted, so the operations need no lock. Each kind of trigger is a
  * struct that begins with a hora_trigger and has a table of functions, struct hora__trigger_kind; see
- * cron_trigger.c, periodic_trigger.c, instants_trigger.c and composed_trigger.c. */
+ * cron_trigger.c, periodic_trigger.c, instants_trigger.c, composed_trigger.c and calendar.c. */
 #include "sched/trigger.h"
 
 #include <assert.h>

@@ -80,17 +80,6 @@ static inline int hora__trigger_join(int first, int second)
 /* Appends a span of time as a whole number of the largest unit possible, for example "90 min". */
 void hora__text_add_span(struct hora__text *text, hora_ns span);
 
-/* ---- calendar.c ---- */
-
-/* Returns the first moment at or after `from` that is not excluded; HORA_FOREVER if none is found. */
-hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from);
-
-/* Does what hora_zone_refresh does for the calendar's zone; 0 for UTC. */
-int hora__calendar_refresh(hora_calendar *calendar);
-
-/* Appends the exclusions in words. */
-void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text);
-
 /* Return the next time of a trigger, or of a function of the user; HORA_FOREVER if there is none. They
  * call user code, so the caller must hold no lock. */
 hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context);
