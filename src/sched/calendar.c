@@ -401,7 +401,7 @@ int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar, h
     hora__trigger_init(&own->trigger, &excluding_kind);
     own->trigger.is_wall = true;
     own->trigger.needs_wall = true;
-    own->trigger.has_zone = true;
+    own->trigger.has_zone = trigger->has_zone || calendar->zone != NULL;
     own->trigger.names_moments = trigger->names_moments;
     own->inner = hora_trigger_ref(trigger);
     own->calendar = hora_calendar_ref(calendar);
