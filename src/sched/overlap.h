@@ -34,9 +34,8 @@ hora_future *hora__overlap_admit(struct hora_pool *pool, struct hora__scheduled 
 __attribute__((warn_unused_result)) bool hora__overlap_close(struct hora__scheduled *scheduled);
 
 /* Return the series of an overlapping run, borrowed; and the planned time of the run, without the offset. */
-hora_future *hora__overlap_series(hora_future *overlapping);
-const hora_future *hora__overlap_series_of(const hora_future *overlapping);
-hora_ns hora__overlap_planned(hora_future *overlapping);
+hora_future *hora__overlap_series(const hora_future *overlapping);
+hora_ns hora__overlap_planned(const hora_future *overlapping);
 
 /* Returns the ticket of an overlapping run, to which that of the series passes; NULL: the scheduler has no
  * admission. */

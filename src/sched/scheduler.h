@@ -133,9 +133,9 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned);
 
-/* Plan the run after the one that has ended with this code. Returns its planned time, or HORA_NEVER if
+/* Plan the run of an overlapping series after the one that begins. Returns its planned time, or HORA_NEVER if
  * the series has no further run. */
-hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code);
+hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled);
 
 /* Report to the observer that planned times were skipped. The caller holds no lock. */
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count);

@@ -30,7 +30,7 @@
  * Invariants        I1 a run begins only if the schedule lets it (hora__series_decide or, on the short way,
  *                      may_begin_locked), and never before its planned time plus offset.
  *                   I2 planned times of a rate are the first one plus multiples of the period, unless the
- *                      series is re-timed or backs off.
+ *                      series is re-timed. After it has backed off, it continues with such a time.
  *                   I3 an entry that is taken is put back, or its books are closed, exactly once. */
 #include <assert.h>
 #include <stddef.h>
@@ -527,14 +527,14 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     return over ? HORA_NEVER : next;
 }
 
-/* Plans the next run of an overlapping series, which does so when a run begins, not when it ends. */
-hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code)
+/* An overlapping series plans its next run when a run begins, not when it ends, and does not back off. */
+hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     int64_t skipped = scheduled->series->skipped;
-    hora_ns next = next_locked(scheduled, code, now);
+    hora_ns next = next_locked(scheduled, 0, now);
     skipped = scheduled->series->skipped - skipped;
     unlock(scheduled);
     hora__series_tell_skipped(pool, scheduled, skipped);
