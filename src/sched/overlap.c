@@ -469,5 +469,5 @@ void hora__overlap_run(hora_pool *pool, hora_future *future, hora_thread *thread
 
 void hora__overlap_abandoned(hora_pool *pool, hora_future *future, int code)
 {
-    overlapping_ends(pool, overlapping_of(future), true, code);
+    overlapping_ends(pool, overlapping_of(future), code != 0, code);
 }

@@ -914,7 +914,8 @@ bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora
     return stays;
 }
 
-/* The body has not returned, so the end of the run is noted here, if the run has begun. */
+/* The body has not returned, so the end of the run is noted here, if the run has begun. Code 0: see
+ * struct hora__pool_kind. */
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
