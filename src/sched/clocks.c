@@ -125,8 +125,8 @@ static bool handle_change(hora_pool *pool, bool has_hook, struct step *ret_event
     return parted && has_hook;
 }
 
-/* The observer has been notified. If no other worker notifies it of a later change, lets tasks be taken again,
- * and wakes a worker for them. */
+/* The observer has been notified. If no other worker notifies it of a later change, lets tasks be taken
+ * again, and wakes a worker for them. */
 static void end_notification(hora_queue *queue)
 {
     struct hora__wakes wakes;
@@ -175,10 +175,7 @@ void hora__clocks_look(hora_pool *pool)
 /* Once set, base.watched stays set for the life of the timer queue. */
 void hora__clocks_watch(hora_pool *pool)
 {
-    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
-    assert(scheduler != NULL);
-    if (hora__atomic_load(&scheduler->watches) != 0)
-        return;
+    assert(hora__scheduler_of(pool) != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
@@ -188,7 +185,6 @@ void hora__clocks_watch(hora_pool *pool)
         timer_queue_of(queue)->base.watched = &timer_queue_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
             hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching the clocks */
-        hora__atomic_store(&scheduler->watches, 1);    /* later calls need no lock */
     }
     hora__queue_exit(queue, &wakes);
 }

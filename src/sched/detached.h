@@ -152,10 +152,11 @@ bool hora__timer_queue_runs_timer(const struct hora__timer *timer);
  * function. The caller has raised `stopping`. Returns a hora_cancel. */
 int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread);
 
-/* Enters the note of a worker that starts into the timer queue's list, and removes it when the worker ends.
- * In between, a thread that holds the lock sees which timer the worker has taken. */
-void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run);
-void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *run);
+/* Members of struct hora__pool_kind. Enter the note of a worker that starts into the timer queue's list, and
+ * remove it when the worker ends. In between, a thread that holds the lock sees which timer the worker has
+ * taken. */
+void hora__timer_queue_worker_begins(hora_pool *pool, struct hora__timer_run *run);
+void hora__timer_queue_worker_ends(hora_pool *pool, struct hora__timer_run *run);
 
 /* Clears the note of a worker whose timer has run, and wakes the threads that stop a timer. The caller holds
  * the lock. With admission the run ends here, so the caller serves the queue or takes the next task. */

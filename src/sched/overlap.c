@@ -346,8 +346,8 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
     return &overlapping->future;
 }
 
-/* Runs that begin later take over class and level from the ticket of the series. The ticket of a run runs from
- * before the run joins until after it has left. */
+/* Runs that begin later take over class and level from the ticket of the series. The ticket of a run runs
+ * from before the run joins until after it has left. */
 void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));

@@ -46,8 +46,8 @@ struct hora__ticket *hora__overlap_ticket(const hora_future *overlapping);
 void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__ticket_change *change);
 
 /* Runs an overlapping run, and closes it afterwards. hora__overlap_abandoned closes a run that failed
- * otherwise than by its body: a before hook refused it, or it has ended the thread that ran it. Code 0: a hook
- * refused it, but it was cancelled before. */
+ * otherwise than by its body: a before hook refused it, or it has ended the thread that ran it. Code 0: a
+ * hook refused it, but it was cancelled before. */
 void hora__overlap_run(struct hora_pool *pool, hora_future *future, hora_thread *thread);
 void hora__overlap_abandoned(struct hora_pool *pool, hora_future *future, int code);
 

@@ -165,7 +165,8 @@ static int64_t aim_of(const hora_schedule *spec, int64_t last)
     return 0;
 }
 
-/* `most` is how late a run may begin. With HORA_MISSED_BURST no time is skipped by rule, so none is counted. */
+/* `most` is how late a run may begin. With HORA_MISSED_BURST no time is skipped by rule, so none is
+ * counted. */
 static struct hora__decision decide_asked(const hora_schedule *spec, hora_ns most,
                                           const hora_trigger_context *context, hora_ns planned)
 {

@@ -18,8 +18,8 @@
  * One scheduler     A timer does not move to another scheduler while its function runs. So only the scheduler
  *                   on which it was started last has to be asked whether it is pending or running. A timer
  *                   that is not pending may outlive that scheduler: see sys/process.h.
- * Observed          On a scheduler that shows its timers (hora__scheduler_shows_timers), no timer uses a
- *                   lane, and this file does the counting for metrics.
+ * Observed          On a scheduler that shows its timers (shows_timers of struct hora__scheduler), no timer
+ *                   uses a lane, and this file does the counting for metrics.
  * Invariants        I1 each timer that is taken is counted once, even if its function or a hook ends the
  *                   thread. The worker's `stage` says whether it has been counted. */
 #include <assert.h>
@@ -32,15 +32,6 @@
 #include "sched/scheduler.h"
 #include "sys/probe.h"
 #include "sys/process.h"
-
-/* A scheduler with admission has an observer, too. */
-bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
-{
-    assert(scheduler != NULL);
-    const hora_pool *pool = &scheduler->pool;
-    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL ||
-           pool->observer != NULL;
-}
 
 /* See hora/timer.h. HORA__WEAK_FORGET tells the simulator that the memory is used anew. */
 int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
@@ -304,7 +295,7 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
  * timer is not accepted. A refusal because of a shutdown stays counted. */
 __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
-    assert(hora__scheduler_look_at(pool)->shows_timers);
+    assert(hora__scheduler_of(pool)->shows_timers);
     hora__pool_comes(pool, &hora__timer_task);
     int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
@@ -319,7 +310,7 @@ int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay
     int error = hora__pool_check(scheduler);
     if (error < 0)
         return error;
-    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
+    const struct hora__scheduler *own = hora__scheduler_of(scheduler);
     if (own == NULL || inner == NULL || inner->task.run_timer == NULL)
         return HORA_EINVAL;
     hora_ns now = hora_clock_now(scheduler->object.clock);
@@ -381,7 +372,7 @@ static void tell_after(hora_pool *pool, int code)
  * 0 or the code of the run. */
 static int decorate(hora_pool *pool, hora_task *task)
 {
-    const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
+    const struct hora__scheduler *scheduler = hora__scheduler_of(pool);
     assert(scheduler != NULL);
     if (scheduler->decorate == NULL)
         return 0;
@@ -452,7 +443,7 @@ bool hora__scheduler_run_timer(struct hora__worker *worker)
     }
     if (HORA__FAULT(TIMER_STOP_MISSES_TAKEN))
         worker->timer_run.has_begun = true;
-    if (hora__scheduler_look_at(pool)->shows_timers)
+    if (hora__scheduler_of(pool)->shows_timers)
         return run_shown(worker);
     worker->stage = HORA__TASK_RUNS;
     HORA__PROBE(timer_start, worker->timer_run.timer);
@@ -473,7 +464,7 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker)
     if (stage == HORA__TASK_RUNS)
         worker->ending = HORA__ABANDONED;
     end(worker, worker->ending);
-    if (stage != HORA__TASK_RUNS || !hora__scheduler_look_at(pool)->shows_timers)
+    if (stage != HORA__TASK_RUNS || !hora__scheduler_of(pool)->shows_timers)
         return;
     const hora_task *task = &worker->taken.task;
     if (worker->worker_observer != NULL)

@@ -804,20 +804,20 @@ enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer
 
 /* ---- running ---- */
 
-void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run)
+void hora__timer_queue_worker_begins(hora_pool *pool, struct hora__timer_run *run)
 {
     assert(run->timer == NULL);
-    hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(&timer_queue_of(queue)->runs, &run->link);
-    hora__mutex_unlock(&queue->object.lock);
+    hora__mutex_lock(&pool->queue->object.lock);
+    hora__list_add_last(&timer_queue_of(pool->queue)->runs, &run->link);
+    hora__mutex_unlock(&pool->queue->object.lock);
 }
 
-void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *run)
+void hora__timer_queue_worker_ends(hora_pool *pool, struct hora__timer_run *run)
 {
     assert(run->timer == NULL);
-    hora__mutex_lock(&queue->object.lock);
+    hora__mutex_lock(&pool->queue->object.lock);
     hora__list_remove(&run->link);
-    hora__mutex_unlock(&queue->object.lock);
+    hora__mutex_unlock(&pool->queue->object.lock);
 }
 
 /* The stopping threads are all woken, whichever timer they wait for. Each looks for its own timer again. */
