@@ -22,7 +22,7 @@
 #include "sched/scheduled.h"
 #include "sched/scheduler.h"
 #include "sched/timer_queue_view.h"
-#include "sched/zones.h"
+#include "sched/trigger.h"
 #include "sync/clock.h"
 
 /* ---- the future ---- */
@@ -299,7 +299,7 @@ static void add_when(struct hora__text *out, const struct hora__explained_future
     hora__text_add_duration(out, hora__ns_sub(schedule->due, schedule->now));
     const struct hora__scheduled *scheduled = hora__scheduled_of(explained->future);
     if (schedule->line == HORA__WALL)
-        add_moment(out, hora__zones_of(hora__scheduled_rules(scheduled)->trigger),
+        add_moment(out, hora__cron_trigger_zone(hora__scheduled_rules(scheduled)->trigger),
                    (hora_instant){schedule->due});
 }
 

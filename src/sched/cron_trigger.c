@@ -18,7 +18,6 @@
 #include "base/options.h"
 #include "base/reason.h"
 #include "sched/trigger.h"
-#include "sched/zones.h"
 #include "sys/alloc.h"
 
 /* A trigger that returns the times of a cron expression in a zone. */
@@ -93,11 +92,11 @@ static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
     text->length += length > 0 ? (size_t)length : 0;
 }
 
-/* Also identifies a cron trigger, for hora__zones_of. */
+/* Also identifies a cron trigger, for hora__cron_trigger_zone. */
 static const struct hora__trigger_kind cron_kind = {
     .next = next_of_cron, .free = free_cron, .refresh = refresh_cron, .describe = describe_cron};
 
-const hora_zone *hora__zones_of(const hora_trigger *trigger)
+const hora_zone *hora__cron_trigger_zone(const hora_trigger *trigger)
 {
     return trigger != NULL && trigger->kind == &cron_kind ? ((const struct cron_trigger *)trigger)->zone
                                                           : NULL;

@@ -190,11 +190,6 @@ void hora__overlap_forget(struct hora__scheduled *scheduled)
     hora__free(overlap);
 }
 
-void hora__overlap_free(struct hora__overlap *overlap)
-{
-    hora__free(overlap);
-}
-
 /* Called when the last reference to a run is gone. The reference to the series is dropped last: the overlap,
  * which is part of it, is used before. */
 static void destroy_overlapping(struct hora__object *object)

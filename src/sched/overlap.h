@@ -21,9 +21,6 @@ struct hora__overlap;
 __attribute__((warn_unused_result)) int hora__overlap_new(struct hora__scheduled *scheduled);
 void hora__overlap_forget(struct hora__scheduled *scheduled);
 
-/* Frees the overlap of a series that is being destroyed; NULL is allowed. */
-void hora__overlap_free(struct hora__overlap *overlap);
-
 /* A planned time has come: puts the series back, and returns an overlapping run for the caller to run, with a
  * reference and booked as accepted. Returns the series itself if it is not put back and the caller closes its
  * books, or NULL if there is nothing to do. */

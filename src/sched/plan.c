@@ -97,13 +97,8 @@ struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, 
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context)
 {
     assert(spec->trigger != NULL || spec->next != NULL);
-    return spec->trigger != NULL ? hora__trigger_next(spec->trigger, context)
+    return spec->trigger != NULL ? spec->trigger->kind->next(spec->trigger, context)
                                  : hora__next_of(spec->next, context, spec->next_arg);
-}
-
-bool hora__plan_asks_for_moments(const hora_schedule *spec)
-{
-    return spec->trigger != NULL && spec->trigger->names_moments;
 }
 
 /* Asks for the time after `planned`, whatever the last run was. */

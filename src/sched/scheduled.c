@@ -96,7 +96,7 @@ __attribute__((noinline)) static void destroy_with_series(struct hora__scheduled
     leave_timer_queue(scheduled);
     /* Before the overlap is freed: dropping the future's task uses it. */
     hora__future_destroy(&scheduled->future.object);
-    hora__overlap_free(series->overlap);
+    hora__free(series->overlap);
     hora__extra_free(series->extra);
     free_series(series);
 }

@@ -69,10 +69,10 @@ hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
 
 /* ---- in and out ---- */
 
-/* Pushes the entry, and with slack also its second node. Detached tasks are pushed untracked: the heap does
- * not write their positions when it moves them. Only the first entry is taken, and a thread that needs the
- * others gathers first, which tracks them. */
-void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
+/* Pushes an entry into its heaps, which have room; with slack there are two nodes. Detached tasks are pushed
+ * untracked: the heap does not write their positions when it moves them. Only the first entry is taken, and a
+ * thread that needs the others gathers first, which tracks them. */
+static void push_entry(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
     assert(entry->by_due.sequence != 0); /* I3 */
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -112,7 +112,7 @@ void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entr
     else if (entry->by_due.sequence == timer_queue->base.queue.leader_element &&
              !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
         timer_queue->base.queue.leader_element = 0; /* I5 */
-    hora__timer_queue_push(timer_queue, entry, due);
+    push_entry(timer_queue, entry, due);
     hora__timer_queue_count(timer_queue, entry, 1); /* I1 */
 }
 
@@ -207,7 +207,7 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
               "see hora__node_spot");
 
 /* Counts a node that the store has absorbed from a lane. Entries in lanes do not count in queue.size. */
-static void came(void *context, struct hora__timer_node *node)
+static void count_absorbed(void *context, struct hora__timer_node *node)
 {
     assert(context != NULL && node != NULL);
     hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 */
@@ -215,17 +215,18 @@ static void came(void *context, struct hora__timer_node *node)
 
 /* Absorbs the lanes, and returns memory of detached tasks to their free lists. Returns whether an entry was
  * due before the horizon, that is, before the leader would wake up. */
-static bool take_all_in(struct timer_queue *timer_queue)
+static bool absorb_lanes(struct timer_queue *timer_queue)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
-    return hora__timer_store_absorb(&timer_queue->store, &(struct hora__timer_store_absorber){
-                                                             came, hora__timer_queue_give_back, timer_queue});
+    return hora__timer_store_absorb(
+        &timer_queue->store,
+        &(struct hora__timer_store_absorber){count_absorbed, hora__timer_queue_give_back, timer_queue});
 }
 
 void hora__timer_queue_absorb(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    (void)take_all_in(timer_queue_of(queue));
+    (void)absorb_lanes(timer_queue_of(queue));
 }
 
 /* Publishes until when no worker looks by itself, then absorbs the lanes for the last time before the sleep.
@@ -235,7 +236,7 @@ static bool expect(hora_queue *queue, hora_ns until)
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
-    return hora__timer_store_set_horizon(&timer_queue->store, until) && take_all_in(timer_queue);
+    return hora__timer_store_set_horizon(&timer_queue->store, until) && absorb_lanes(timer_queue);
 }
 
 /* The queue is closed: makes the lanes refuse everything. See struct hora__queue_inbox. */
@@ -260,10 +261,10 @@ static void leave(hora_queue *queue)
 
 /* Inserts a future into its lane. Returns false if it must be put under the timer queue's lock: the lane is
  * full, the future is due too soon, or the pool does not accept tasks. `now` is when the inserting call
- * began. With `moves_in`, the lane counts one more reference to the timer queue. Another thread may take the
- * future as soon as the lane's lock is released. */
+ * began. With `adds_reference`, the lane counts one more reference to the timer queue. Another thread may
+ * take the future as soon as the lane's lock is released. */
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
-                         const struct hora__offer *offer, bool moves_in)
+                         const struct hora__offer *offer, bool adds_reference)
 {
     assert(scheduled->lane < timer_queue->store.lanes->count);
     assert(scheduled->entry.stage == HORA__OUT);
@@ -280,7 +281,7 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
                     (hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(LANE_CLOSED_UNSEEN));
     if (admitted) {
         hora__lane_add(lanes, lane, &scheduled->entry.by_due, due, now); /* I3 */
-        lane->inserted_references += moves_in && !HORA__FAULT(LANE_HOUSES_NOBODY);
+        lane->inserted_references += adds_reference && !HORA__FAULT(LANE_HOUSES_NOBODY);
     }
     hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
     /* The horizon is read after the insertion, as lanes.c requires. */
@@ -537,7 +538,7 @@ static void look(struct timer_queue *timer_queue, struct reading *reading)
     timer_queue->store.seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(LANE_FLOOR_UNSAID))
         hora__timer_store_set_floor(&timer_queue->store);
-    (void)take_all_in(timer_queue);
+    (void)absorb_lanes(timer_queue);
 }
 
 /* Returns the first entry if it is due; NULL: none is due. In most schedulers this decides by the first slot
@@ -570,7 +571,7 @@ struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
 }
 
 /* Notes in a task that is being taken which changes of clocks and zones the timer queue has seen. When the
- * task is put back, hora__scheduled_check_clock finds later changes by comparing. */
+ * task is put back, series.c finds later changes by comparing. */
 static inline void note_seen(const struct timer_queue *timer_queue, struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));

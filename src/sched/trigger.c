@@ -52,12 +52,6 @@ hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_contex
     return next == HORA_FOREVER ? HORA_NEVER : next;
 }
 
-hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
-{
-    assert(trigger != NULL && context != NULL);
-    return trigger->kind->next(trigger, context);
-}
-
 /* Users return HORA_NEVER, the least number, for no time. The library uses HORA_FOREVER, the greatest. */
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg)
 {

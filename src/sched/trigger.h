@@ -80,9 +80,13 @@ static inline int hora__trigger_join(int first, int second)
 /* Appends a span of time as a whole number of the largest unit possible, for example "90 min". */
 void hora__text_add_span(struct hora__text *text, hora_ns span);
 
-/* Return the next time of a trigger, or of a function of the user; HORA_FOREVER if there is none. They
- * call user code, so the caller must hold no lock. */
-hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context);
+/* Returns the next time of a function of the user; HORA_FOREVER if there is none. Calls user code, so the
+ * caller must hold no lock. */
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg);
+
+/* ---- cron_trigger.c ---- */
+
+/* Returns the zone of a cron trigger, borrowed; NULL for UTC and for every other kind of trigger. */
+const hora_zone *hora__cron_trigger_zone(const hora_trigger *trigger);
 
 #endif

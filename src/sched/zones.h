@@ -23,9 +23,4 @@ uint32_t hora__zones_seen(hora_queue *queue);
  * queue has it already. Takes the timer queue's lock. */
 void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known);
 
-/* ---- cron_trigger.c ---- */
-
-/* Returns the zone of a cron trigger, borrowed; NULL for UTC and for every other kind of trigger. */
-const hora_zone *hora__zones_of(const hora_trigger *trigger);
-
 #endif
