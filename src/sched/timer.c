@@ -187,46 +187,40 @@ static int staff_first(hora_pool *pool)
 /* Called after a timer was inserted: notifies threads that watch the pool, and makes sure that there is a
  * worker. If none can be started, withdraws the timer by its number and returns the error; does not access
  * the timer. */
-static inline int came_in(hora_pool *pool, uint64_t number)
+static inline int after_insertion(hora_pool *pool, uint64_t number)
 {
     assert(number != 0);
     hora__pool_work_came(pool);
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
 
-/* When a timer runs. */
-struct times {
-    hora_ns now;  /* when the call began; not set if is_long */
-    hora_ns due;  /* by the scheduler's own clock */
-    bool is_long; /* the scheduler shows its timers, so no lane is used */
-};
-
 /* Inserts a timer that is not pending, and whose `pool` is set. Returns 0 or an error. */
-static inline int insert(hora_pool *pool, struct hora__timer *timer, struct times times)
+static inline int insert(hora_pool *pool, struct hora__timer *timer, struct hora__timer_times times)
 {
     assert(timer->task.pool == pool);
     uint64_t number;
-    int error = times.is_long ? hora__timer_queue_put_timer(timer, times.due, &number)
-                              : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
-    return error < 0 ? error : came_in(pool, number);
+    int error = times.uses_no_lane ? hora__timer_queue_put_timer(timer, times.due, &number)
+                                   : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
+    return error < 0 ? error : after_insertion(pool, number);
 }
 
 /* Moves a timer that is pending on this scheduler, or was a moment ago. Returns 1 if it was moved, 0 if it
  * had to be inserted, or an error. After a move no worker has to be started: while a timer is pending, the
  * last worker stays. */
-__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
+__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer,
+                                          struct hora__timer_times times)
 {
     assert(timer->task.pool == pool);
     uint64_t number;
     int error = staff_first(pool);
     if (error < 0)
         return error;
-    int moved = hora__timer_queue_move_timer(timer, times.now, times.due, times.is_long, &number);
-    if (moved > 0 && times.is_long)
+    int moved = hora__timer_queue_move_timer(timer, &times, &number);
+    if (moved > 0 && times.uses_no_lane)
         hora__pool_count_cancelled(pool, &hora__timer_task);
     if (moved != 0) /* moved, or an error */
         return moved;
-    return came_in(pool, number);
+    return after_insertion(pool, number);
 }
 
 /* Moves a timer that is pending on another scheduler to this one. The timer is removed from the other
@@ -252,7 +246,7 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
     timer->task.pool = pool;
     error = hora__timer_queue_place_timer(timer, due, &number);
     if (error == 0)
-        error = came_in(pool, number);
+        error = after_insertion(pool, number);
     return error < 0 ? error : 1;
 }
 
@@ -271,7 +265,7 @@ __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct ho
 
 /* Starts or moves a timer. Returns 1 if it was pending, 0 if it was not, or an error; HORA_ENOTSUP: the
  * scheduler is shut down. */
-HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times times)
+HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct hora__timer_times times)
 {
     assert(timer->task.run_timer != NULL);
     if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
@@ -297,7 +291,7 @@ __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__t
 {
     assert(hora__scheduler_of(pool)->shows_timers);
     hora__pool_comes(pool, &hora__timer_task);
-    int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
+    int outcome = start(pool, timer, (struct hora__timer_times){.due = due, .uses_no_lane = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
         hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* any error that is no refusal undoes it */
     return outcome;
@@ -316,7 +310,7 @@ int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay
     hora_ns now = hora_clock_now(scheduler->object.clock);
     hora_ns due = hora__ns_add(now, delay > 0 ? delay : 0);
     int outcome = own->shows_timers ? start_shown(scheduler, inner, due)
-                                    : start(scheduler, inner, (struct times){now, due, false});
+                                    : start(scheduler, inner, (struct hora__timer_times){now, due, false});
     return outcome == HORA_ENOTSUP ? refuse(scheduler) : outcome;
 }
 
