@@ -63,7 +63,6 @@ static struct hora__timer_heap *heap_of(struct timer_queue *timer_queue, const s
 
 hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
 {
-    assert(queue != NULL);
     return hora_clock_now(hora__clock_line(queue->object.clock, line));
 }
 
@@ -144,7 +143,6 @@ void hora__timer_queue_keep(struct timer_queue *timer_queue, struct hora__entry 
 
 void hora__timer_queue_save_memory(struct timer_queue *timer_queue, const struct hora__entry *entry)
 {
-    assert(entry != NULL);
     hora__timer_heap_save_room(heap_of(timer_queue, entry));
     if (entry->is_lax)
         hora__timer_heap_save_room(&timer_queue->lines[entry->line].latest);
@@ -209,7 +207,6 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
 /* Counts a node that the store has absorbed from a lane. Entries in lanes do not count in queue.size. */
 static void count_absorbed(void *context, struct hora__timer_node *node)
 {
-    assert(context != NULL && node != NULL);
     hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 */
 }
 
@@ -383,7 +380,7 @@ struct reading {
 /* Returns the time of a timeline, the same during one decision. */
 static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
-    assert((int)line >= 0 && (int)line < LINES);
+    assert((int)line < LINES);
     if (!reading->is_read[line]) {
         const hora_queue *queue = &reading->timer_queue->base.queue;
         reading->now[line] = line == reading->timer_queue->own ? hora_clock_now(queue->object.clock)
@@ -396,7 +393,6 @@ static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 /* Translates a time of a timeline to the timer queue's own clock. */
 static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
 {
-    assert((int)line >= 0 && (int)line < LINES);
     enum hora__timeline own = reading->timer_queue->own;
     if (line == own || time == HORA_FOREVER)
         return time;
@@ -415,7 +411,6 @@ static hora_ns due_of(const struct reading *reading, const struct hora__entry *e
 /* Returns whether entry a is taken before b. The two may be on different timelines. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
-    assert(a != NULL && b != NULL);
     hora_ns due_a = translate(reading, (enum hora__timeline)a->line, due_of(reading, a));
     hora_ns due_b = translate(reading, (enum hora__timeline)b->line, due_of(reading, b));
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
@@ -556,8 +551,7 @@ static inline struct hora__entry *first_due(struct reading *reading)
     if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* first_of and is_due, for one heap */
         bool is_due = only->size > 0 && only->slots[0].due <= now_of(reading, timer_queue->own) &&
                       only->slots[0].due != HORA_FOREVER;
-        struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
-        return first;
+        return is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
     }
     struct hora__entry *first = first_of(timer_queue, reading);
     return first != NULL && is_due(reading, first) ? first : NULL;
@@ -616,7 +610,6 @@ static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct 
 static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                      const struct hora__taken *taken)
 {
-    assert(entry != NULL && taken != NULL);
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
@@ -734,7 +727,7 @@ static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
  * empty. */
 static struct hora__entry *last_of(const struct hora__timer_heap *timers)
 {
-    assert(timers != NULL && timers->size >= 0);
+    assert(timers->size >= 0);
     return timers->size > 0 ? entry_by_due(hora__slot_node(timers->slots[timers->size - 1])) : NULL;
 }
 
@@ -801,7 +794,6 @@ static bool entry_is_before(const void *a, const void *b, void *context)
 /* Offers an entry to the selection. Users do not see timers. */
 static void select_entry(struct hora__entry *entry, void *arg)
 {
-    assert(entry != NULL && arg != NULL);
     if (!entry->is_timer)
         hora__selection_add(arg, entry);
 }
