@@ -969,6 +969,9 @@ int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
     hora__list_init(&timer_queue->foreign_futures);
     hora__list_init(&timer_queue->runs);
     hora__list_init(&timer_queue->stoppers);
+    hora__list_init(&timer_queue->zones);
+    hora__list_init(&timer_queue->zoned);
+    hora__list_init(&timer_queue->other_zoned);
     timer_queue->own = hora__clock_timeline(clock);
     timer_queue->timer_line = (uint8_t)timer_queue->own;
     int error = hora__timer_store_init(
@@ -990,7 +993,6 @@ int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
     /* Each lane has a reference, on behalf of the futures that are inserted by it. */
     for (int i = 0; i < timer_queue->store.lanes->count; i++)
         hora__object_ref(&timer_queue->base.queue.object);
-    hora__zones_init(&timer_queue->base.queue);
     *ret_queue = &timer_queue->base.queue;
     return 0;
 }

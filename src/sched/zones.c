@@ -47,14 +47,6 @@ static struct hora__series *series_of(struct hora__list *link)
     return HORA__LIST_ENTRY(link, struct hora__series, zoned);
 }
 
-void hora__zones_init(hora_queue *queue)
-{
-    assert(queue != NULL);
-    hora__list_init(&timer_queue_of(queue)->zones);
-    hora__list_init(&timer_queue_of(queue)->zoned);
-    hora__list_init(&timer_queue_of(queue)->other_zoned);
-}
-
 /* The two lists of series states need no work: each future with such a state holds the timer queue, so
  * they are empty by now. */
 void hora__zones_forget(hora_queue *queue)

@@ -5,8 +5,6 @@
 
 #include "sched/scheduled.h"
 
-/* Initialise the lists of zones and of tasks with zones in a new timer queue. */
-void hora__zones_init(hora_queue *queue);
 /* Release the zones of a timer queue that is being freed; no other thread uses it any more. */
 void hora__zones_forget(hora_queue *queue);
 
