@@ -46,7 +46,7 @@ struct hora__pool_kind {
      * the queue notes the end of the run and puts the entry back. */
     bool (*run_begun)(hora_pool *pool, struct hora__series_run *note, hora_thread *thread);
     /* The future has failed with this code, but not by its body's result: the before hook refused it, or it
-     * has ended the thread that ran it. */
+     * has ended the thread that ran it. Code 0: the hook refused it, and it was cancelled before. */
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
     /* Puts an entry back into the queue. Returns false if that was not possible; the entry has ended then.
      * has_just_ended: its run has succeeded, which has not been noted yet; see struct hora__series_run. */

@@ -258,8 +258,8 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     if (refused != 0) {
         /* The future fails with the hook's code, unless it was cancelled at the same time. */
         bool fails = hora__future_abort(future, refused);
-        if (fails && pool->kind != NULL)
-            pool->kind->abandoned(pool, future, refused);
+        if (pool->kind != NULL)
+            pool->kind->abandoned(pool, future, fails ? refused : 0);
         hora__future_dequeued(future, &pool->owner);
         return false;
     }

@@ -23,7 +23,7 @@
 #include "sched/scheduled.h"
 #include "sched/scheduler.h"
 #include "sched/timer_queue_view.h"
-#include "sched/zones.h"
+#include "sched/trigger.h"
 #include "sync/clock.h"
 
 /* ---- the future ---- */
@@ -259,7 +259,7 @@ static void read_schedule(const struct hora__explained_future *explained, struct
     schedule.now = view.now[schedule.line];
     schedule.due = hora__scheduled_due(scheduled);
     schedule.is_paused = scheduled->paused;
-    schedule.is_held_up = view.is_telling;
+    schedule.is_held_up = view.is_notifying;
     schedule.in_admission = scheduled->entry.in_admission;
     if (scheduled->series != NULL) {
         read_series(scheduled, &schedule);
@@ -311,7 +311,7 @@ static void add_when(struct hora__text *out, const struct hora__explained_future
     hora__text_add_duration(out, hora__ns_sub(schedule->due, schedule->now));
     const struct hora__scheduled *scheduled = hora__scheduled_of(explained->future);
     if (schedule->line == HORA__WALL)
-        add_moment(out, hora__zones_of(hora__scheduled_rules(scheduled)->trigger),
+        add_moment(out, hora__cron_trigger_zone(hora__scheduled_rules(scheduled)->trigger),
                    (hora_instant){schedule->due});
 }
 

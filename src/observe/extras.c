@@ -81,7 +81,7 @@ struct hora__extra *hora__future_extra(const hora_future *future)
     if (future->kind == HORA__FUTURE_BOUND)
         return ((const struct hora__bound *)future)->extra;
     const hora_future *whole =
-        future->kind == HORA__FUTURE_OVERLAPPING ? hora__overlap_series_of(future) : future;
+        future->kind == HORA__FUTURE_OVERLAPPING ? hora__overlap_series(future) : future;
     if (whole->kind != HORA__FUTURE_SCHEDULED)
         return NULL;
     const struct hora__scheduled *scheduled = (const struct hora__scheduled *)whole;

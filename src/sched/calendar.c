@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calendar.c - times at which nothing runs
+/* calendar.c - times at which nothing runs, and the trigger that leaves them out
  *
  * Mechanism         Exclusions are in local time: days, and parts of days. Within a span of constant offset,
  *                   local time advances uniformly. So the end of an exclusion is searched only up to the end
@@ -7,6 +7,8 @@
  *                   or occur twice need no special handling.
  * Units             Local times are seconds since 1970-01-01 00:00 by the local clock; days are counted from
  *                   there. Instants are in nanoseconds, as everywhere.
+ * Excluding         If an answer of a trigger is excluded, the trigger is asked again: from the end of the
+ *                   exclusion, if it can be asked that way, else for the time after its answer.
  * Invariants        I1 every date exists in some year, every window begins and ends in its day or the next.
  *                   I2 some moment of the week is not excluded by weekday or window, and some day of the year
  *                      not by its date. */
@@ -115,11 +117,12 @@ static int64_t leave(const hora_calendar *calendar, int64_t second)
     return end;
 }
 
-/* Leaves one exclusion after another, but never beyond the current span, because the local time behind it
+/* Returns the first moment at or after `from` that is not excluded; HORA_FOREVER if none is found. Leaves one
+ * exclusion after another, but never beyond the current span, because the local time behind it
  * depends on the next offset. The number of steps is limited, so that exclusions that follow each other
  * for very long do not keep the caller. The sub-second part of `from` survives only if `from` itself is
  * free. */
-hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
+static hora_ns free_from(const hora_calendar *calendar, hora_ns from)
 {
     assert(calendar != NULL);
     const struct hora__spans *spans = hora__zone_spans(calendar->zone);
@@ -150,23 +153,18 @@ bool hora_calendar_excludes(const hora_calendar *calendar, hora_instant instant)
     return leave(calendar, local) != local;
 }
 
-int hora__calendar_refresh(hora_calendar *calendar)
-{
-    return calendar->zone != NULL ? hora_zone_refresh(calendar->zone) : 0;
-}
-
 /* Adds a count with its noun, in the singular or plural. */
 static void describe_count(size_t count, const char *one, const char *several, struct hora__text *text)
 {
     assert(count > 0);
-    hora__text_add_number(text, (long long)count);
+    hora__text_add_number(text, count, 1);
     hora__text_add(text, count == 1 ? one : several);
 }
 
 /* Adds the excluded weekdays by name, and the number of dates and windows. */
-void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text)
+static void describe(const hora_calendar *calendar, struct hora__text *text)
 {
-    assert(calendar != NULL && text != NULL);
+    assert((calendar->weekdays & ~(unsigned)ALL_WEEKDAYS) == 0); /* I1 */
     static const char *const names[] = {"", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
     /* The separator before the next item; still empty if nothing was written. */
     const char *before = "";
@@ -325,4 +323,88 @@ hora_calendar *hora_calendar_unref(hora_calendar *calendar)
         }
     }
     return NULL;
+}
+
+/* ---- times without those that a calendar excludes ---- */
+
+/* A trigger without the times that a calendar excludes. */
+struct excluding_trigger {
+    hora_trigger trigger; /* first: they begin at the same address */
+    /* A reference to each of these two. */
+    hora_trigger *inner;
+    hora_calendar *calendar;
+};
+
+/* The member `next`. Asks the inner trigger until an answer is not excluded. Gives up with HORA_FOREVER
+ * after HORA__TRIGGER_TRIES excluded times. */
+static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
+    assert(own->inner != NULL && own->calendar != NULL);
+    hora_ns next = own->inner->kind->next(own->inner, context);
+    for (int tries = 0; tries < HORA__TRIGGER_TRIES; tries++) {
+        /* HORA_FOREVER as an answer comes back unchanged. */
+        hora_ns until = free_from(own->calendar, next);
+        if (until == next || until == HORA_FOREVER)
+            return until;
+        hora_ns later = hora__trigger_next_from(own->inner, context, next, until);
+        /* The inner trigger does not move on; asking it again would not help. */
+        if (later <= next)
+            return HORA_FOREVER;
+        next = later;
+    }
+    return HORA_FOREVER;
+}
+
+/* The member `free`: releases trigger and calendar. */
+static void free_excluding(hora_trigger *trigger)
+{
+    struct excluding_trigger *own = (struct excluding_trigger *)trigger;
+    assert(own->inner != NULL && own->calendar != NULL);
+    (void)hora_trigger_unref(own->inner);
+    (void)hora_calendar_unref(own->calendar);
+    hora__free(own);
+}
+
+/* The member `refresh`: refreshes the zones of the trigger and that of the calendar. */
+static int refresh_excluding(hora_trigger *trigger)
+{
+    struct excluding_trigger *own = (struct excluding_trigger *)trigger;
+    int refreshed = own->calendar->zone != NULL ? hora_zone_refresh(own->calendar->zone) : 0;
+    return hora__trigger_join(hora_trigger_refresh(own->inner), refreshed);
+}
+
+/* The member `describe`, for example "every 5 s, except: Sat, Sun". */
+static void describe_excluding(const hora_trigger *trigger, struct hora__text *text)
+{
+    const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
+    assert(own->inner != NULL && own->calendar != NULL);
+    own->inner->kind->describe(own->inner, text);
+    hora__text_add(text, ", except: ");
+    describe(own->calendar, text);
+}
+
+static const struct hora__trigger_kind excluding_kind = {.next = next_of_excluding,
+                                                         .free = free_excluding,
+                                                         .refresh = refresh_excluding,
+                                                         .describe = describe_excluding};
+
+/* A calendar excludes moments of the wall clock, so the trigger needs that clock whatever the inner one
+ * uses. */
+int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
+{
+    if (trigger == NULL || calendar == NULL || ret_trigger == NULL)
+        return HORA_EINVAL;
+    struct excluding_trigger *own = hora__alloc(1, sizeof *own);
+    if (own == NULL)
+        return HORA_ENOMEM;
+    hora__trigger_init(&own->trigger, &excluding_kind);
+    own->trigger.is_wall = true;
+    own->trigger.needs_wall = true;
+    own->trigger.has_zone = trigger->has_zone || calendar->zone != NULL;
+    own->trigger.names_moments = trigger->names_moments;
+    own->inner = hora_trigger_ref(trigger);
+    own->calendar = hora_calendar_ref(calendar);
+    *ret_trigger = &own->trigger;
+    return 0;
 }

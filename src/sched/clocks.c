@@ -79,7 +79,7 @@ struct step {
 /* Handles a change of the clocks, if there is one: stores the new offsets, counts tasks that have become due,
  * and marks times as stale if the wall clock was set back. The caller holds the lock. Returns whether there
  * was a change. */
-static bool take_in_locked(hora_queue *queue, struct step *ret_event)
+static bool handle_change_locked(hora_queue *queue, struct step *ret_event)
 {
     assert(timer_queue_of(queue)->base.watched != NULL);
     assert(hora__mutex_held(&queue->object.lock));
@@ -108,15 +108,15 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 }
 
 /* Handles a change of the clocks, if there is one. With has_hook, no task can be taken from then on until
- * go_on is called. Returns whether there was a change of which the observer must be notified. */
-static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
+ * end_notification is called. Returns whether there was a change of which the observer must be notified. */
+static bool handle_change(hora_pool *pool, bool has_hook, struct step *ret_event)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    bool parted = take_in_locked(queue, ret_event);
-    timer_queue_of(queue)->telling |= parted && has_hook;
+    bool parted = handle_change_locked(queue, ret_event);
+    timer_queue_of(queue)->notifiers += parted && has_hook;
     if (parted)
         hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
@@ -125,60 +125,57 @@ static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
     return parted && has_hook;
 }
 
-/* The observer has been notified: lets tasks be taken again, and wakes a worker for them. */
-static void go_on(hora_queue *queue)
+/* The observer has been notified. If no other worker notifies it of a later change, lets tasks be taken
+ * again, and wakes a worker for them. */
+static void end_notification(hora_queue *queue)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    timer_queue_of(queue)->telling = false;
+    assert(timer_queue_of(queue)->notifiers > 0);
+    timer_queue_of(queue)->notifiers--;
     hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
 }
 
-/* The arguments of `tell` and `teller_ends`. */
-struct telling {
+/* The arguments of `notify` and `notifier_ends`. */
+struct notification {
     hora_pool *pool;
     struct step step;
 };
 
 /* Notifies the observer, without a lock, since that calls a listener of the user. */
-static void tell(void *arg)
+static void notify(void *arg)
 {
-    assert(arg != NULL);
-    const struct telling *telling = arg;
-    struct hora__observer *observer = telling->pool->observer;
-    assert(observer != NULL);
-    const struct step *step = &telling->step;
+    const struct notification *notification = arg;
+    struct hora__observer *observer = notification->pool->observer;
+    assert(observer != NULL && observer->needs_clocks);
+    const struct step *step = &notification->step;
     observer->kind->clock_stepped(observer, step->suspended, step->stepped, step->overdue);
 }
 
 /* Called if the listener has ended the thread. Without this, no task could ever be taken again. */
-static void teller_ends(void *arg)
+static void notifier_ends(void *arg)
 {
-    assert(arg != NULL);
-    const struct telling *telling = arg;
+    const struct notification *notification = arg;
     if (!HORA__FAULT(CLOCK_TELLER_KEEPS_ALL))
-        go_on(telling->pool->queue);
+        end_notification(notification->pool->queue);
 }
 
 /* Called by a worker that was woken because the clocks have parted, with no lock held. */
 void hora__clocks_look(hora_pool *pool)
 {
-    struct telling telling = {.pool = pool};
-    if (!take_in(pool, pool->observer != NULL && pool->observer->needs_clocks, &telling.step))
+    struct notification notification = {.pool = pool};
+    if (!handle_change(pool, pool->observer != NULL && pool->observer->needs_clocks, &notification.step))
         return;
-    hora__os_thread_guard(tell, teller_ends, &telling);
-    go_on(pool->queue);
+    hora__os_thread_guard(notify, notifier_ends, &notification);
+    end_notification(pool->queue);
 }
 
 /* Once set, base.watched stays set for the life of the timer queue. */
 void hora__clocks_watch(hora_pool *pool)
 {
-    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
-    assert(scheduler != NULL);
-    if (hora__atomic_load(&scheduler->watches) != 0)
-        return;
+    assert(hora__scheduler_of(pool) != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
@@ -188,7 +185,6 @@ void hora__clocks_watch(hora_pool *pool)
         timer_queue_of(queue)->base.watched = &timer_queue_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
             hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching the clocks */
-        hora__atomic_store(&scheduler->watches, 1);    /* later calls need no lock */
     }
     hora__queue_exit(queue, &wakes);
 }

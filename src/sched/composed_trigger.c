@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* composed_trigger.c - triggers made of others: the first of several, all of several, one with exclusions
+/* composed_trigger.c - triggers made of others: the first of several, all of several
  *
  * First of          Returns the earliest answer of all triggers.
  * All of            The latest answer is a candidate. The triggers are asked in turn for their first time at
  *                   or after the candidate. An answer after it is the new candidate. The search ends when all
  *                   triggers in a row have returned the same time. It takes as many rounds as there are
- *                   moments that one trigger names and another does not, so the rounds are limited.
- * Excluding         If an answer is excluded, the trigger is asked again: from the end of the exclusion, if
- *                   it can be asked that way, else for the time after its answer. */
+ *                   moments that one trigger names and another does not, so the rounds are limited. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +44,8 @@ static int refresh_composed(hora_trigger *trigger)
 /* Appends `what` and the descriptions of all parts. */
 static void describe_parts(const hora_trigger *trigger, const char *what, struct hora__text *text)
 {
-    assert(what != NULL && text != NULL);
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    assert(own->count > 0);
     hora__text_add(text, what);
     for (size_t i = 0; i < own->count; i++) {
         if (i > 0)
@@ -171,87 +169,4 @@ int hora_trigger_new_all_of(hora_trigger *const *triggers, size_t count, hora_tr
         if (!triggers[i]->names_moments)
             return HORA_EINVAL;
     return compose(triggers, count, &all_kind, ret_trigger);
-}
-
-/* ---- times without those that a calendar excludes ---- */
-
-/* A trigger without the times that a calendar excludes. */
-struct excluding_trigger {
-    hora_trigger trigger; /* first: they begin at the same address */
-    /* A reference to each of these two. */
-    hora_trigger *inner;
-    hora_calendar *calendar;
-};
-
-/* The member `next`. Asks the inner trigger until an answer is not excluded. Gives up with HORA_FOREVER
- * after HORA__TRIGGER_TRIES excluded times. */
-static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger_context *context)
-{
-    const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
-    assert(own->inner != NULL && own->calendar != NULL);
-    hora_ns next = own->inner->kind->next(own->inner, context);
-    for (int tries = 0; tries < HORA__TRIGGER_TRIES; tries++) {
-        /* HORA_FOREVER as an answer comes back unchanged. */
-        hora_ns free_from = hora__calendar_free_from(own->calendar, next);
-        if (free_from == next || free_from == HORA_FOREVER)
-            return free_from;
-        hora_ns later = hora__trigger_next_from(own->inner, context, next, free_from);
-        /* The inner trigger does not move on; asking it again would not help. */
-        if (later <= next)
-            return HORA_FOREVER;
-        next = later;
-    }
-    return HORA_FOREVER;
-}
-
-/* The member `free`: releases trigger and calendar. */
-static void free_excluding(hora_trigger *trigger)
-{
-    struct excluding_trigger *own = (struct excluding_trigger *)trigger;
-    assert(own->inner != NULL && own->calendar != NULL);
-    (void)hora_trigger_unref(own->inner);
-    (void)hora_calendar_unref(own->calendar);
-    hora__free(own);
-}
-
-/* The member `refresh`: refreshes the zones of the trigger and that of the calendar. */
-static int refresh_excluding(hora_trigger *trigger)
-{
-    struct excluding_trigger *own = (struct excluding_trigger *)trigger;
-    return hora__trigger_join(hora_trigger_refresh(own->inner), hora__calendar_refresh(own->calendar));
-}
-
-/* The member `describe`, for example "every 5 s, except: Sat, Sun". */
-static void describe_excluding(const hora_trigger *trigger, struct hora__text *text)
-{
-    assert(text != NULL);
-    const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
-    own->inner->kind->describe(own->inner, text);
-    hora__text_add(text, ", except: ");
-    hora__calendar_describe(own->calendar, text);
-}
-
-static const struct hora__trigger_kind excluding_kind = {.next = next_of_excluding,
-                                                         .free = free_excluding,
-                                                         .refresh = refresh_excluding,
-                                                         .describe = describe_excluding};
-
-/* A calendar excludes moments of the wall clock, so the trigger needs that clock whatever the inner one
- * uses. */
-int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
-{
-    if (trigger == NULL || calendar == NULL || ret_trigger == NULL)
-        return HORA_EINVAL;
-    struct excluding_trigger *own = hora__alloc(1, sizeof *own);
-    if (own == NULL)
-        return HORA_ENOMEM;
-    hora__trigger_init(&own->trigger, &excluding_kind);
-    own->trigger.is_wall = true;
-    own->trigger.needs_wall = true;
-    own->trigger.has_zone = true;
-    own->trigger.names_moments = trigger->names_moments;
-    own->inner = hora_trigger_ref(trigger);
-    own->calendar = hora_calendar_ref(calendar);
-    *ret_trigger = &own->trigger;
-    return 0;
 }

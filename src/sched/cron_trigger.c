@@ -18,7 +18,6 @@
 #include "base/options.h"
 #include "base/reason.h"
 #include "sched/trigger.h"
-#include "sched/zones.h"
 #include "sys/alloc.h"
 
 /* A trigger that returns the times of a cron expression in a zone. */
@@ -81,22 +80,23 @@ static int refresh_cron(hora_trigger *trigger)
     return own->zone != NULL ? hora_zone_refresh(own->zone) : 0;
 }
 
-/* The member `describe`. hora_cron_describe may fail and return a negative code; nothing is appended then. */
+/* The member `describe`. hora_cron_describe writes, like snprintf, to the unused part of the buffer. It may
+ * fail and return a negative code; nothing is appended then. */
 static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
 {
-    assert(text != NULL);
     const struct cron_trigger *own = (const struct cron_trigger *)trigger;
-    size_t size;
-    char *rest = hora__text_rest(text, &size);
+    assert(own->cron != NULL);
+    size_t size = text->length < text->size ? text->size - text->length : 0;
+    char *rest = size > 0 ? text->text + text->length : NULL;
     int length = hora_cron_describe(own->cron, own->zone, rest, size);
     text->length += length > 0 ? (size_t)length : 0;
 }
 
-/* Also identifies a cron trigger, for hora__zones_of. */
+/* Also identifies a cron trigger, for hora__cron_trigger_zone. */
 static const struct hora__trigger_kind cron_kind = {
     .next = next_of_cron, .free = free_cron, .refresh = refresh_cron, .describe = describe_cron};
 
-const hora_zone *hora__zones_of(const hora_trigger *trigger)
+const hora_zone *hora__cron_trigger_zone(const hora_trigger *trigger)
 {
     return trigger != NULL && trigger->kind == &cron_kind ? ((const struct cron_trigger *)trigger)->zone
                                                           : NULL;

@@ -168,7 +168,10 @@ static int replace_placeholders(const struct hora__resolver *resolver, const cha
     struct replacement *replacement = hora__alloc_dirty(sizeof *replacement);
     if (replacement == NULL)
         return HORA_ENOMEM;
-    *replacement = (struct replacement){.resolver = resolver};
+    /* Not all of the struct is set: the text is written before it is read. */
+    replacement->resolver = resolver;
+    replacement->reason = NULL;
+    replacement->length = 0;
     int error = replace(replacement, whole(text), 0);
     if (error == 0) {
         replacement->text[replacement->length] = '\0';
@@ -215,17 +218,17 @@ struct reading {
 };
 
 /* Long parts are cut so that the sentence fits into the message of a hora_error. */
-int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
-                               const struct hora__complaint *complaint)
+int hora__declaration_refuse(hora_error *reason, int code, const hora_task *task, const char *name,
+                             const struct hora__refusal *refusal)
 {
-    assert(code < 0 && complaint->what != NULL);
+    assert(code < 0 && refusal->what != NULL);
     char place[64] = "";
     if (task != NULL && task->file != NULL)
         (void)snprintf(place, sizeof place, " (%.48s:%d)", task->file, task->line);
-    const char *quoted = complaint->quoted;
-    const char *detail = complaint->detail;
-    return hora__refuse(reason, code, complaint->field, "%.40s%s: %s%s%.40s%s%s%s",
-                        name != NULL ? name : "a task without name", place, complaint->what,
+    const char *quoted = refusal->quoted;
+    const char *detail = refusal->detail;
+    return hora__refuse(reason, code, refusal->field, "%.40s%s: %s%s%.40s%s%s%s",
+                        name != NULL ? name : "a task without name", place, refusal->what,
                         quoted != NULL ? " \"" : "", quoted != NULL ? quoted : "", quoted != NULL ? "\"" : "",
                         detail != NULL ? ": " : "", detail != NULL ? detail : "");
 }
@@ -246,9 +249,9 @@ static int refuse_text(const struct reading *reading, int error, const char *wha
                        const char *detail)
 {
     assert(error < 0 && what != NULL);
-    const struct hora__complaint complaint = {
+    const struct hora__refusal refusal = {
         .field = field_of(what), .what = what, .quoted = quoted, .detail = detail};
-    return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
+    return hora__declaration_refuse(reading->reason, error, reading->task, reading->given.name, &refusal);
 }
 
 /* Report a mistake that concerns no single text, and return `error`. refuse() returns HORA_EINVAL, and
@@ -256,8 +259,8 @@ static int refuse_text(const struct reading *reading, int error, const char *wha
 static int refuse_for(const struct reading *reading, int error, const char *why)
 {
     assert(error < 0 && why != NULL);
-    const struct hora__complaint complaint = {.what = why};
-    return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
+    const struct hora__refusal refusal = {.what = why};
+    return hora__declaration_refuse(reading->reason, error, reading->task, reading->given.name, &refusal);
 }
 
 static int refuse(const struct reading *reading, const char *why)
@@ -400,8 +403,8 @@ static int read_zone(const struct reading *reading, hora_zone **ret_zone)
     int error = hora_zone_new(name, NULL, ret_zone, &wrong);
     if (error == 0)
         return 0;
-    const struct hora__complaint complaint = {.field = "zone", .what = wrong.message};
-    return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
+    const struct hora__refusal refusal = {.field = "zone", .what = wrong.message};
+    return hora__declaration_refuse(reading->reason, error, reading->task, reading->given.name, &refusal);
 }
 
 /* Parse the cron expression. The caller receives a reference. The position of a mistake within the

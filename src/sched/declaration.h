@@ -47,7 +47,7 @@ __attribute__((warn_unused_result)) int hora__declaration_read(const struct hora
 void hora__declared_clear(struct hora__declared *declared);
 
 /* The parts of a sentence about a task: name (file:line): what "quoted": detail. */
-struct hora__complaint {
+struct hora__refusal {
     /* The field of hora_declaration that is wrong, a static string; NULL: none in particular. */
     const char *field;
     /* What is wrong; never NULL. */
@@ -59,7 +59,7 @@ struct hora__complaint {
 };
 
 /* Write such a sentence to *reason. Returns `code`. `task`, `name` and `reason` may be NULL. */
-int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
-                               const struct hora__complaint *complaint);
+int hora__declaration_refuse(hora_error *reason, int code, const hora_task *task, const char *name,
+                             const struct hora__refusal *refusal);
 
 #endif

@@ -118,11 +118,18 @@ __attribute__((warn_unused_result)) int hora__timer_queue_insert_timer(struct ho
 __attribute__((warn_unused_result)) int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due,
                                                                     uint64_t *ret_number);
 
-/* Moves a timer that is pending in the queue of its pool, or was a moment ago. `is_long`: use no lane.
- * Returns 1 if it was moved; the earlier start is then booked as cancelled. Returns 0 if it had been taken or
- * cancelled by its scheduler, and was inserted. Errors are those of hora__timer_queue_insert_timer. */
-__attribute__((warn_unused_result)) int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now,
-                                                                     hora_ns due, bool is_long,
+/* When a timer runs, by the scheduler's own clock. */
+struct hora__timer_times {
+    hora_ns now;       /* when the call began; not set if uses_no_lane */
+    hora_ns due;       /* from when on it can be taken */
+    bool uses_no_lane; /* the scheduler shows its timers or has admission */
+};
+
+/* Moves a timer that is pending in the queue of its pool, or was a moment ago. Returns 1 if it was moved; the
+ * earlier start is then booked as cancelled. Returns 0 if it had been taken or cancelled by its scheduler,
+ * and was inserted. Errors are those of hora__timer_queue_insert_timer. */
+__attribute__((warn_unused_result)) int hora__timer_queue_move_timer(struct hora__timer *timer,
+                                                                     const struct hora__timer_times *times,
                                                                      uint64_t *ret_number);
 
 /* A timer that is pending on another scheduler moves in two steps. hora__timer_queue_keep_timer_place
@@ -134,10 +141,10 @@ void hora__timer_queue_give_up_timer_place(hora_pool *pool);
 __attribute__((warn_unused_result)) int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due,
                                                                       uint64_t *ret_number);
 
-/* Cancels a timer for its caller, and books that. Returns NOT_THERE if the timer was not pending. UNPOSTED:
- * it was removed from its lane, without the lock of the timer queue, and no thread has to be notified.
- * REMOVED: it was removed under that lock, and the caller notifies the pool. */
-enum hora__timer_cancel { HORA__TIMER_NOT_THERE, HORA__TIMER_UNPOSTED, HORA__TIMER_REMOVED };
+/* Cancels a timer for its caller, and books that. Returns NOT_THERE if the timer was not pending.
+ * REMOVED_IN_LANE: it was removed from its lane, without the lock of the timer queue, and no thread has to be
+ * notified. REMOVED: it was removed under that lock, and the caller notifies the pool. */
+enum hora__timer_cancel { HORA__TIMER_NOT_THERE, HORA__TIMER_REMOVED_IN_LANE, HORA__TIMER_REMOVED };
 enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer);
 
 /* Cancels a timer only if it is in its lane and no thread has to be notified. Returns whether it was
@@ -152,10 +159,11 @@ bool hora__timer_queue_runs_timer(const struct hora__timer *timer);
  * function. The caller has raised `stopping`. Returns a hora_cancel. */
 int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread);
 
-/* Enters the note of a worker that starts into the timer queue's list, and removes it when the worker ends.
- * In between, a thread that holds the lock sees which timer the worker has taken. */
-void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run);
-void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *run);
+/* Members of struct hora__pool_kind. Enter the note of a worker that starts into the timer queue's list, and
+ * remove it when the worker ends. In between, a thread that holds the lock sees which timer the worker has
+ * taken. */
+void hora__timer_queue_worker_begins(hora_pool *pool, struct hora__timer_run *run);
+void hora__timer_queue_worker_ends(hora_pool *pool, struct hora__timer_run *run);
 
 /* Clears the note of a worker whose timer has run, and wakes the threads that stop a timer. The caller holds
  * the lock. With admission the run ends here, so the caller serves the queue or takes the next task. */

@@ -51,13 +51,13 @@ static void free_instants(hora_trigger *trigger)
 /* The member `describe`: names the only moment, or the first one and the number of all. */
 static void describe_instants(const hora_trigger *trigger, struct hora__text *text)
 {
-    assert(text != NULL);
     const struct instants_trigger *own = (const struct instants_trigger *)trigger;
+    assert(own->count > 0);
     char moment[HORA_INSTANT_TEXT];
     hora_instant_format((hora_instant){own->moments[0]}, NULL, false, moment, sizeof moment);
     hora__text_add(text, "at ");
     if (own->count > 1) {
-        hora__text_add_number(text, (long long)own->count);
+        hora__text_add_number(text, own->count, 1);
         hora__text_add(text, " moments, the first at ");
     }
     hora__text_add(text, moment);

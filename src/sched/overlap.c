@@ -41,7 +41,7 @@ struct overlapping_run {
     struct hora__scheduled *scheduled; /* the series, with a reference; immutable */
     hora_ns planned;                   /* the planned time of this run, without the offset; immutable */
     struct hora__list link;            /* in overlapping_runs; guarded by the timer queue's lock */
-    bool told;                         /* series_done has cancelled it, or is about to; same lock */
+    bool is_cancelled;                 /* series_done has cancelled it, or is about to; same lock */
     /* In the same memory. The ticket of the series passes to it. NULL: no admission. Immutable. */
     struct hora__ticket *ticket;
 };
@@ -59,15 +59,10 @@ static struct overlapping_run *overlapping_of(hora_future *future)
     return (struct overlapping_run *)future;
 }
 
-const hora_future *hora__overlap_series_of(const hora_future *overlapping)
+hora_future *hora__overlap_series(const hora_future *overlapping)
 {
     assert(overlapping->kind == HORA__FUTURE_OVERLAPPING);
     return &((const struct overlapping_run *)overlapping)->scheduled->future;
-}
-
-hora_future *hora__overlap_series(hora_future *overlapping)
-{
-    return &overlapping_of(overlapping)->scheduled->future;
 }
 
 struct hora__ticket *hora__overlap_ticket(const hora_future *overlapping)
@@ -76,9 +71,10 @@ struct hora__ticket *hora__overlap_ticket(const hora_future *overlapping)
     return ((const struct overlapping_run *)overlapping)->ticket;
 }
 
-hora_ns hora__overlap_planned(hora_future *overlapping)
+hora_ns hora__overlap_planned(const hora_future *overlapping)
 {
-    return overlapping_of(overlapping)->planned;
+    assert(overlapping->kind == HORA__FUTURE_OVERLAPPING);
+    return ((const struct overlapping_run *)overlapping)->planned;
 }
 
 static void lock(struct hora__scheduled *scheduled)
@@ -95,7 +91,7 @@ static void unlock(struct hora__scheduled *scheduled)
 
 /* Stops using the task: the `drop` of the series, also called when a run is destroyed. The last user drops
  * the task. */
-static void leave(void *arg)
+static void release_task(void *arg)
 {
     struct hora__overlap *overlap = arg;
     assert(hora__atomic_load(&overlap->users) > 0);
@@ -104,7 +100,7 @@ static void leave(void *arg)
 }
 
 /* Starts using the task. Returns false if it has been dropped. */
-static bool enter(struct hora__overlap *overlap)
+static bool use_task(struct hora__overlap *overlap)
 {
     for (;;) {
         int32_t users = hora__atomic_load(&overlap->users);
@@ -117,18 +113,18 @@ static bool enter(struct hora__overlap *overlap)
 
 /* Returns a run that series_done has not cancelled yet, with a reference, and marks it; NULL: none is left.
  * One at a time, because the lock cannot be held while a run is cancelled. */
-static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
+static struct overlapping_run *next_to_cancel(struct hora__scheduled *scheduled)
 {
     struct overlapping_run *found = NULL;
     lock(scheduled);
     for (struct hora__list *link = scheduled->series->overlap->overlapping_runs.next;
          link != &scheduled->series->overlap->overlapping_runs && found == NULL; link = link->next) {
         struct overlapping_run *overlapping = HORA__LIST_ENTRY(link, struct overlapping_run, link);
-        if (!overlapping->told)
+        if (!overlapping->is_cancelled)
             found = overlapping;
     }
     if (found != NULL) {
-        found->told = true;
+        found->is_cancelled = true;
         (void)hora_future_ref(&found->future);
     }
     unlock(scheduled);
@@ -146,7 +142,7 @@ static void series_done(hora_future *future, void *context)
     if (state == HORA__FUTURE_NORMAL || HORA__FAULT(OVERLAP_TELLS_NOBODY))
         return;
     struct overlapping_run *overlapping;
-    while ((overlapping = next_to_tell(scheduled)) != NULL) {
+    while ((overlapping = next_to_cancel(scheduled)) != NULL) {
         (void)hora_future_cancel(&overlapping->future, interrupt);
         (void)hora_future_unref(&overlapping->future);
     }
@@ -177,7 +173,7 @@ int hora__overlap_new(struct hora__scheduled *scheduled)
      * drop gives up the series' use of the task. */
     scheduled->future.task.run = run_body;
     scheduled->future.task.arg = overlap;
-    scheduled->future.task.drop = leave;
+    scheduled->future.task.drop = release_task;
     hora__future_listen(&scheduled->future, &overlap->listener);
     return 0;
 }
@@ -194,11 +190,6 @@ void hora__overlap_forget(struct hora__scheduled *scheduled)
     hora__free(overlap);
 }
 
-void hora__overlap_free(struct hora__overlap *overlap)
-{
-    hora__free(overlap);
-}
-
 /* Called when the last reference to a run is gone. The reference to the series is dropped last: the overlap,
  * which is part of it, is used before. */
 static void destroy_overlapping(struct hora__object *object)
@@ -209,7 +200,7 @@ static void destroy_overlapping(struct hora__object *object)
     if (hora__future_ends_later(&overlapping->future))
         return;
     hora__future_destroy(object);
-    leave(scheduled->series->overlap);
+    release_task(scheduled->series->overlap);
     (void)hora_future_unref(&scheduled->future);
 }
 
@@ -219,7 +210,7 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
 {
     assert(scheduled->series->overlap != NULL);
     struct hora__overlap *overlap = scheduled->series->overlap;
-    if (!enter(overlap))
+    if (!use_task(overlap))
         return NULL;
     hora_task task = overlap->task;
     task.run = run_body;
@@ -231,7 +222,7 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
     if (overlapping == NULL ||
         hora__future_init(&overlapping->future, &task, scheduled->future.object.clock, false) < 0) {
         hora__free(overlapping);
-        leave(overlap);
+        release_task(overlap);
         return NULL;
     }
     overlapping->future.kind = HORA__FUTURE_OVERLAPPING;
@@ -293,7 +284,7 @@ static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
     bool last =
         scheduled->series->rules->count > 0 && scheduled->series->runs >= scheduled->series->rules->count;
     unlock(scheduled);
-    return last || hora__series_next(pool, scheduled, 0) == HORA_NEVER;
+    return last || hora__series_next(pool, scheduled) == HORA_NEVER;
 }
 
 /* If no run is in progress, the caller ends the series; else `closing` makes the last run do that. Both are
@@ -307,15 +298,13 @@ bool hora__overlap_close(struct hora__scheduled *scheduled)
     assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I2 */
     if (hora__timer_queue_end_ticket(scheduled)) /* unless the ticket has passed to a run */
         hora__queue_serve(scheduled->queue, NULL, &wakes);
-    scheduled->series->overlap->closing = true; /* I2 */
-    bool nobody = hora__list_is_empty(&scheduled->series->overlap->overlapping_runs);
-    if (nobody)
-        scheduled->series->overlap->closing = false;
+    bool has_runs = !hora__list_is_empty(&scheduled->series->overlap->overlapping_runs);
+    scheduled->series->overlap->closing = has_runs; /* I2 */
     scheduled->entry.stage = HORA__OUT;
     hora__queue_exit(scheduled->queue, &wakes);
-    if (nobody)
+    if (!has_runs)
         (void)hora_future_complete(&scheduled->future, NULL);
-    return nobody;
+    return !has_runs;
 }
 
 /* Puts the series back, or closes it. Returns true if the caller still has it and must close its books. */
@@ -352,15 +341,16 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
     return &overlapping->future;
 }
 
-/* Runs that begin later take over class and level from the ticket of the series. */
+/* Runs that begin later take over class and level from the ticket of the series. The ticket of a run runs
+ * from before the run joins until after it has left. */
 void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__list *overlapping_runs = &scheduled->series->overlap->overlapping_runs;
     for (struct hora__list *link = overlapping_runs->next; link != overlapping_runs; link = link->next) {
         struct hora__ticket *ticket = HORA__LIST_ENTRY(link, struct overlapping_run, link)->ticket;
-        if (hora__ticket_runs(ticket))
-            hora__admission_change(&hora__timer_queue_admission(scheduled->queue)->admission, ticket, change);
+        assert(hora__ticket_runs(ticket));
+        hora__admission_change(&hora__timer_queue_admission(scheduled->queue)->admission, ticket, change);
     }
 }
 
@@ -377,7 +367,7 @@ static void fail_series(hora_pool *pool, struct hora__scheduled *scheduled, int 
 
 /* Removes a run from the runs of the series. Returns whether it was the last one, with no planned time left:
  * then the caller completes the series. At most one caller gets true. */
-static bool part(struct overlapping_run *overlapping)
+static bool leave_runs(struct overlapping_run *overlapping)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;
     lock(scheduled);
@@ -423,7 +413,7 @@ static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlappin
         hora__series_tell(pool, scheduled, code, true, in_a_row); /* before the series is done */
         fail_series(pool, scheduled, code); /* before this run leaves, and another one can be the last */
     }
-    bool is_last = part(overlapping);
+    bool is_last = leave_runs(overlapping);
     if (began && !ends)
         hora__series_tell(pool, scheduled, code, is_last, in_a_row);
     if (is_last) {
@@ -474,5 +464,5 @@ void hora__overlap_run(hora_pool *pool, hora_future *future, hora_thread *thread
 
 void hora__overlap_abandoned(hora_pool *pool, hora_future *future, int code)
 {
-    overlapping_ends(pool, overlapping_of(future), true, code);
+    overlapping_ends(pool, overlapping_of(future), code != 0, code);
 }

@@ -21,9 +21,6 @@ struct hora__overlap;
 __attribute__((warn_unused_result)) int hora__overlap_new(struct hora__scheduled *scheduled);
 void hora__overlap_forget(struct hora__scheduled *scheduled);
 
-/* Frees the overlap of a series that is being destroyed; NULL is allowed. */
-void hora__overlap_free(struct hora__overlap *overlap);
-
 /* A planned time has come: puts the series back, and returns an overlapping run for the caller to run, with a
  * reference and booked as accepted. Returns the series itself if it is not put back and the caller closes its
  * books, or NULL if there is nothing to do. */
@@ -34,9 +31,8 @@ hora_future *hora__overlap_admit(struct hora_pool *pool, struct hora__scheduled 
 __attribute__((warn_unused_result)) bool hora__overlap_close(struct hora__scheduled *scheduled);
 
 /* Return the series of an overlapping run, borrowed; and the planned time of the run, without the offset. */
-hora_future *hora__overlap_series(hora_future *overlapping);
-const hora_future *hora__overlap_series_of(const hora_future *overlapping);
-hora_ns hora__overlap_planned(hora_future *overlapping);
+hora_future *hora__overlap_series(const hora_future *overlapping);
+hora_ns hora__overlap_planned(const hora_future *overlapping);
 
 /* Returns the ticket of an overlapping run, to which that of the series passes; NULL: the scheduler has no
  * admission. */
@@ -47,7 +43,8 @@ struct hora__ticket *hora__overlap_ticket(const hora_future *overlapping);
 void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__ticket_change *change);
 
 /* Runs an overlapping run, and closes it afterwards. hora__overlap_abandoned closes a run that failed
- * otherwise than by its body: a before hook refused it, or it has ended the thread that ran it. */
+ * otherwise than by its body: a before hook refused it, or it has ended the thread that ran it. Code 0: a
+ * hook refused it, but it was cancelled before. */
 void hora__overlap_run(struct hora_pool *pool, hora_future *future, hora_thread *thread);
 void hora__overlap_abandoned(struct hora_pool *pool, hora_future *future, int code);
 

@@ -89,15 +89,15 @@ void hora__text_add_span(struct hora__text *text, hora_ns span)
         i++;
     if (span == 0)
         i = 3;
-    hora__text_add_number(text, span / units[i].size);
+    hora__text_add_int(text, span / units[i].size);
     hora__text_add(text, units[i].name);
 }
 
 /* The member `describe`, for example "every 5 s, first after 1 min" or "5 s after each run". */
 static void describe_periodic(const hora_trigger *trigger, struct hora__text *text)
 {
-    assert(text != NULL);
     const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
+    assert(own->period >= 0 && own->initial_delay >= 0);
     if (own->at_fixed_rate)
         hora__text_add(text, "every ");
     hora__text_add_span(text, own->period);

@@ -22,15 +22,19 @@
  * spends in the search, at the price of an inexact count of skipped times beyond it. */
 enum { COUNTED = 100000 };
 
-/* Returns the least k >= 0 for which `now` is at most `grace` later than planned + k * every. A grace of 0
- * means that there is no limit. */
-static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
+/* Returns how late a run may begin by the schedule. A grace of 0 means that there is no limit. */
+static hora_ns most_late(const hora_schedule *spec)
 {
-    assert(every > 0);
+    assert(spec->grace >= 0);
+    return spec->grace > 0 ? spec->grace : HORA_FOREVER;
+}
+
+/* Returns the least k >= 0 for which `now` is at most `most` later than planned + k * every. */
+static int64_t first_in_grace(hora_ns most, hora_ns every, hora_ns planned, hora_ns now)
+{
+    assert(every > 0 && most >= 0);
     hora_ns late = hora__ns_sub(now, planned);
-    if (spec->grace == 0 || late <= spec->grace)
-        return 0;
-    return (late - spec->grace - 1) / every + 1;
+    return late <= most ? 0 : (late - most - 1) / every + 1;
 }
 
 /* Returns planned + k * every, or HORA_FOREVER if that overflows. */
@@ -67,11 +71,13 @@ hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
 
 /* k is the index of the time that is run. The grace period gives the least k that may run, and each rule
  * but HORA_MISSED_BURST moves k on: ONCE to the latest passed time; SKIP beyond all passed times, unless
- * only one has passed, which is just late; AT_MOST so far that missed_max passed times remain. */
-struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
+ * only one has passed, which is just late; AT_MOST so far that missed_max passed times remain. `most` is how
+ * late a run may begin. */
+static struct hora__decision decide_rate(const hora_schedule *spec, hora_ns most, hora_ns every,
+                                         hora_ns planned, hora_ns now)
 {
     int64_t last = hora__plan_passed(planned, every, now) - 1;
-    int64_t first = first_in_grace(spec, every, planned, now);
+    int64_t first = first_in_grace(most, every, planned, now);
     assert(last >= 0);
     int64_t k = first;
     if (spec->missed == HORA_MISSED_ONCE && last > first)
@@ -83,16 +89,16 @@ struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, 
     return (struct hora__decision){.runs = k <= last, .planned = at(planned, every, k), .skipped = k};
 }
 
+struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
+{
+    return decide_rate(spec, most_late(spec), every, planned, now);
+}
+
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context)
 {
     assert(spec->trigger != NULL || spec->next != NULL);
-    return spec->trigger != NULL ? hora__trigger_next(spec->trigger, context)
+    return spec->trigger != NULL ? spec->trigger->kind->next(spec->trigger, context)
                                  : hora__next_of(spec->next, context, spec->next_arg);
-}
-
-bool hora__plan_asks_for_moments(const hora_schedule *spec)
-{
-    return spec->trigger != NULL && spec->trigger->names_moments;
 }
 
 /* Asks for the time after `planned`, whatever the last run was. */
@@ -133,10 +139,11 @@ static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *conte
     return planned;
 }
 
-/* Returns whether the grace period of a planned time has ended. A grace of 0 means that there is no limit. */
-static bool is_too_late(const hora_schedule *spec, hora_ns planned, hora_ns now)
+/* Returns whether a run for a planned time would begin more than `most` late. */
+static bool is_too_late(hora_ns most, hora_ns planned, hora_ns now)
 {
-    return spec->grace > 0 && hora__ns_sub(now, planned) > spec->grace;
+    assert(most >= 0);
+    return hora__ns_sub(now, planned) > most;
 }
 
 /* Returns how many times the rule for missed runs skips, if `last` more times have passed after the first
@@ -153,27 +160,28 @@ static int64_t aim_of(const hora_schedule *spec, int64_t last)
     return 0;
 }
 
-/* With HORA_MISSED_BURST no time is skipped by rule, so none is counted. */
-struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
-                                       hora_ns planned)
+/* `most` is how late a run may begin. With HORA_MISSED_BURST no time is skipped by rule, so none is
+ * counted. */
+static struct hora__decision decide_asked(const hora_schedule *spec, hora_ns most,
+                                          const hora_trigger_context *context, hora_ns planned)
 {
-    int64_t most = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
-    int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, most);
+    int64_t limit = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
+    int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, limit);
     int64_t skipped = 0;
-    /* Too many to count. The exact number of skipped times is not known then; `most` is a lower bound. */
-    if (last == most) {
-        skipped = most;
+    /* Too many to count. The exact number of skipped times is not known then; `limit` is a lower bound. */
+    if (last == limit) {
+        skipped = limit;
         planned = jump(spec, context, planned, spec->missed == HORA_MISSED_AT_MOST ? spec->missed_max : 1);
-        last = count_asked(spec, context, planned, most);
+        last = count_asked(spec, context, planned, limit);
     }
     int64_t aim = aim_of(spec, last);
     /* Walk from time to time past those that the rule skips and those whose grace period has ended. */
-    for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(spec, planned, context->now));
+    for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(most, planned, context->now));
          k++) {
         hora_ns next = ask(spec, context, planned);
         /* All that is left to skip is too late: jump to the first time within the grace period. */
         if (k == COUNTED && k >= aim)
-            next = ask(spec, context, context->now - spec->grace - 1); /* those are too late as well */
+            next = ask(spec, context, context->now - most - 1); /* those are too late as well */
         /* The trigger does not move on. */
         if (next <= planned)
             break;
@@ -183,30 +191,40 @@ struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_tri
     return (struct hora__decision){.runs = planned <= context->now, .planned = planned, .skipped = skipped};
 }
 
-struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now)
+struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
+                                       hora_ns planned)
 {
-    if (is_too_late(spec, planned, now))
+    return decide_asked(spec, most_late(spec), context, planned);
+}
+
+/* Decides for a single planned time. `most` is how late its run may begin. */
+static struct hora__decision decide_single(hora_ns most, hora_ns planned, hora_ns now)
+{
+    if (is_too_late(most, planned, now))
         return (struct hora__decision){.runs = false, .planned = HORA_FOREVER, .skipped = 1};
     return (struct hora__decision){.runs = true, .planned = planned, .skipped = 0};
 }
 
-/* Treats the limit as a grace period: a run that would start later than that is dropped. */
+struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now)
+{
+    return decide_single(most_late(spec), planned, now);
+}
+
+/* A run that is late by start_by is too late. HORA_MISSED_BURST lets that limit alone decide. */
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__decision *decision)
 {
     assert(decision->runs && start_by > 0);
-    /* HORA_MISSED_BURST lets the grace period alone decide. A grace of start_by - 1 makes a run that is
-     * late by start_by too late; 0 would mean no limit, hence at least 1. */
     hora_schedule rules = *spec;
     rules.missed = HORA_MISSED_BURST;
-    rules.grace = start_by > 1 ? start_by - 1 : 1;
+    hora_ns most = start_by - 1;
     struct hora__decision late;
     if (spec->fixed_rate > 0)
-        late = hora__plan_rate(&rules, every, decision->planned, context->now);
+        late = decide_rate(&rules, most, every, decision->planned, context->now);
     else if (spec->next != NULL || spec->trigger != NULL)
-        late = hora__plan_asked(&rules, context, decision->planned);
+        late = decide_asked(&rules, most, context, decision->planned);
     else
-        late = hora__plan_single(&rules, decision->planned, context->now);
+        late = decide_single(most, decision->planned, context->now);
     /* A delay has no further planned times to continue with; it starts anew from now. */
     if (spec->fixed_delay > 0 && !late.runs)
         late.planned = hora__ns_add(context->now, every);

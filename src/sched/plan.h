@@ -26,10 +26,6 @@ struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, 
  * user code, so the caller must hold no lock. */
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context);
 
-/* Returns whether the trigger can be asked for the times after any moment. Others, and functions, only
- * know the way from one of their own times to the next. */
-bool hora__plan_asks_for_moments(const hora_schedule *spec);
-
 /* For a trigger or function: decides as hora__plan_rate does, by asking for one time after the other.
  * Calls user code, so the caller must hold no lock. */
 struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,

@@ -135,7 +135,7 @@ static bool is_disabled(const hora_registration *registration)
 }
 
 /* Append a registration to the list, which has room, and commit it if its thread holds it. A disabled one
- * may be DECLARED in a bound registrar, against I1, until hora__registrar_enlist ends it. */
+ * may be DECLARED in a bound registrar, against I1, until enlist ends it. */
 static void append_locked(hora_registrar *registrar, hora_registration *registration)
 {
     assert(registrar->count < registrar->capacity);
@@ -192,9 +192,11 @@ static int hold_batch(hora_registrar *registrar, hora_registration **batch, int 
     return error;
 }
 
-/* Disabled tasks are ended and held ones resumed without the lock, because both may call user code. */
-int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count,
-                           hora_error *reason)
+/* Declare all tasks of a batch, or none. If the registrar is bound, they are scheduled as well. On success,
+ * disabled tasks are ended at once. On error the caller forgets the registrations. HORA_ECLOSED,
+ * HORA_ENOMEM, errors of scheduling. Disabled tasks are ended and held ones resumed without the lock, because
+ * both may call user code. */
+static int enlist(hora_registrar *registrar, hora_registration **batch, int count, hora_error *reason)
 {
     assert(batch != NULL && count >= 0);
     hora_scheduler *scheduler = NULL;
@@ -219,7 +221,9 @@ int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch,
     return result;
 }
 
-/* Errors of enlisting have no name of a task in them, so they are collected in `held` and completed here. */
+/* Errors of enlisting have no name of a task in them, so they are collected in `held` and completed here. The
+ * message in `held` has another code if the scheduler refused the task and then the registrar was found to be
+ * closed. */
 int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
                        hora_registration **ret_registration, hora_error *reason)
 {
@@ -232,13 +236,13 @@ int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const h
         error = hora__registration_new(registrar, task, declaration, &registration, reason);
         if (error < 0)
             return error;
-        error = hora__registrar_enlist(registrar, &registration, 1, &held);
+        error = enlist(registrar, &registration, 1, &held);
     }
     if (error < 0) {
-        const struct hora__complaint complaint = {.what =
-                                                      held.code != 0 ? held.message : hora_strerror(error)};
-        (void)hora__declaration_complain(
-            reason, error, task, registration != NULL ? registration->declared.name : NULL, &complaint);
+        const struct hora__refusal refusal = {.what =
+                                                  held.code == error ? held.message : hora_strerror(error)};
+        (void)hora__declaration_refuse(reason, error, task,
+                                       registration != NULL ? registration->declared.name : NULL, &refusal);
         if (registration != NULL)
             hora__registration_forget(registration);
     } else if (ret_registration != NULL) {
@@ -577,12 +581,12 @@ static int read_all(hora_registrar *registrar, const hora_scheduled_functions *f
     return error;
 }
 
-/* Write a reason that concerns no particular task. Returns `code`. */
-static int complain(hora_error *reason, int code)
+/* Write the general text of an error that concerns no particular function. Returns `code`. */
+static int refuse_all(hora_error *reason, int code)
 {
     assert(code < 0);
-    const struct hora__complaint complaint = {.what = hora_strerror(code)};
-    return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
+    const struct hora__refusal refusal = {.what = hora_strerror(code)};
+    return hora__declaration_refuse(reason, code, NULL, "scheduled functions", &refusal);
 }
 
 /* Declare all functions or none. `batch` has room for all of them. Returns their number or an error. */
@@ -593,9 +597,10 @@ static int add_all(hora_registrar *registrar, const hora_scheduled_functions *fu
     int count = 0;
     int error = read_all(registrar, functions, batch, reason, &count);
     if (error == 0) {
-        error = hora__registrar_enlist(registrar, batch, count, reason);
-        if (error < 0 && (reason == NULL || reason->code == 0))
-            (void)complain(reason, error);
+        error = enlist(registrar, batch, count, reason);
+        /* Another code: a refusal by the scheduler, and then the registrar was found to be closed. */
+        if (error < 0 && reason != NULL && reason->code != error)
+            (void)refuse_all(reason, error);
     }
     for (int i = 0; i < count && error < 0; i++)
         hora__registration_forget(batch[i]);
@@ -610,11 +615,11 @@ int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled
     int error = functions == NULL || functions->first > functions->end ? HORA_EINVAL
                                                                        : hora__registrar_check(registrar);
     if (error < 0)
-        return complain(reason, error);
+        return refuse_all(reason, error);
     size_t most = (size_t)(functions->end - functions->first);
     hora_registration **batch = hora__alloc(most + 1, sizeof(hora_registration *));
     if (batch == NULL)
-        return complain(reason, HORA_ENOMEM);
+        return refuse_all(reason, HORA_ENOMEM);
     int result = add_all(registrar, functions, batch, reason);
     hora__free(batch);
     return result;
@@ -625,10 +630,10 @@ int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_e
 {
     int error = library == NULL ? HORA_EINVAL : hora__registrar_check(registrar);
     if (error < 0)
-        return complain(reason, error);
+        return refuse_all(reason, error);
     /* The library exports this symbol with the bounds of its section. */
     const hora_scheduled_functions *functions = hora__library_find(library, "hora_scheduled_exported");
     if (functions == NULL)
-        return complain(reason, HORA_ENOENT);
+        return refuse_all(reason, HORA_ENOENT);
     return hora_registrar_add_functions(registrar, functions, reason);
 }

@@ -122,13 +122,6 @@ bool hora__registration_end(hora_registration *registration, bool interrupt);
 
 /* ---- registrar.c ---- */
 
-/* Declare all tasks of a batch, or none. If the registrar is bound, they are scheduled as well. On
- * success, disabled tasks are ended at once. On error the caller forgets the registrations. HORA_ECLOSED,
- * HORA_ENOMEM, errors of scheduling. */
-__attribute__((warn_unused_result)) int hora__registrar_enlist(hora_registrar *registrar,
-                                                               hora_registration **batch, int count,
-                                                               hora_error *reason);
-
 /* Returns HORA_EINVAL for NULL, else the result of hora__object_check. */
 __attribute__((warn_unused_result)) int hora__registrar_check(const hora_registrar *registrar);
 

@@ -53,8 +53,8 @@ int hora__registration_new(hora_registrar *registrar, const hora_task *task,
     size_t length = declared.name != NULL ? strlen(declared.name) : 0;
     hora_registration *registration = hora__alloc(1, sizeof *registration + length + 1);
     if (registration == NULL) {
-        const struct hora__complaint complaint = {.what = hora_strerror(HORA_ENOMEM)};
-        (void)hora__declaration_complain(reason, HORA_ENOMEM, task, declared.name, &complaint);
+        const struct hora__refusal refusal = {.what = hora_strerror(HORA_ENOMEM)};
+        (void)hora__declaration_refuse(reason, HORA_ENOMEM, task, declared.name, &refusal);
         hora__declared_clear(&declared);
         return HORA_ENOMEM;
     }
@@ -387,8 +387,8 @@ int hora_registration_get_outcome(hora_registration *registration, hora_outcome 
 /* Append the declaration in words. Repeating tasks are described by their trigger. */
 static void add_words(const struct hora__declared *declared, struct hora__text *text)
 {
-    assert(declared != NULL && text != NULL);
-    size_t size;
+    assert(declared->in_words != NULL || declared->kind == HORA__DECLARED_DISABLED ||
+           declared->kind == HORA__DECLARED_ONCE);
     switch (declared->kind) {
     case HORA__DECLARED_DISABLED:
         hora__text_add(text, "disabled");
@@ -402,12 +402,9 @@ static void add_words(const struct hora__declared *declared, struct hora__text *
     case HORA__DECLARED_CRON:
     case HORA__DECLARED_RATE:
     case HORA__DECLARED_DELAY:
-    default: {
-        char *rest = hora__text_rest(text, &size);
-        int length = hora_trigger_describe(declared->in_words, rest, size);
-        text->length += length > 0 ? (size_t)length : 0;
+    default:
+        declared->in_words->kind->describe(declared->in_words, text);
         break;
-    }
     }
 }
 
@@ -416,9 +413,9 @@ int hora_registration_describe(hora_registration *registration, char *text, size
 {
     if (registration == NULL || (text == NULL && size > 0))
         return HORA_EINVAL;
-    struct hora__text whole = {.text = text, .size = size};
+    struct hora__text whole = hora__text_begin(text, size);
     hora__text_add(&whole, registration->name);
     hora__text_add(&whole, registration->name[0] != '\0' ? ": " : "");
     add_words(&registration->declared, &whole);
-    return (int)whole.length;
+    return hora__text_end(&whole);
 }

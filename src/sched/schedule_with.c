@@ -240,24 +240,20 @@ static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigg
     return error;
 }
 
-/* Copies, checks and completes a schedule. *ret_own has a trigger in place of cron and zone, and a
- * reference to its trigger, if any, which the caller releases. `queue` may be NULL; see make_trigger. */
-static int read_spec(const hora_schedule *spec, hora_queue *queue, hora_schedule *ret_own, hora_error *reason)
+/* Checks and completes a copy of the caller's schedule. It then has a trigger in place of cron and zone, and
+ * a reference to its trigger, if any, which the caller releases. `queue` may be NULL; see make_trigger. */
+static int complete(hora_schedule *own, hora_queue *queue, hora_error *reason)
 {
-    assert(ret_own != NULL);
-    hora_schedule own;
-    if (HORA__TAKE(hora_schedule, &own, spec) < 0)
-        return hora__refuse_size(reason, "hora_schedule");
-    int error = check(&own, reason);
-    if (error == 0 && own.cron != NULL)
-        error = make_trigger(&own, queue, &own.trigger, reason);
+    int error = check(own, reason);
+    if (error == 0 && own->cron != NULL)
+        error = make_trigger(own, queue, &own->trigger, reason);
     else if (error == 0)
-        (void)hora_trigger_ref(own.trigger);
+        (void)hora_trigger_ref(own->trigger);
     if (error < 0)
         return error;
+    assert(own->trigger != NULL || own->cron == NULL);
     /* The caller's strings may not outlive the call. */
-    own.cron = own.zone = NULL;
-    *ret_own = own;
+    own->cron = own->zone = NULL;
     return 0;
 }
 
@@ -267,7 +263,9 @@ int hora_schedule_check(const hora_schedule *schedule, hora_error *reason)
 {
     hora_schedule own;
     hora__reason_begin(reason);
-    int error = read_spec(schedule, NULL, &own, reason);
+    if (HORA__TAKE(hora_schedule, &own, schedule) < 0)
+        return hora__refuse_size(reason, "hora_schedule");
+    int error = complete(&own, NULL, reason);
     if (error == 0)
         (void)hora_trigger_unref(own.trigger);
     return hora__reason_end(reason, error);
@@ -353,12 +351,11 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     return hora__scheduler_schedule(pool, &own, &plan, ret_future);
 }
 
-/* Implements both calls below. `paused`: the task starts paused. The copy that the first HORA__TAKE makes
- * is only used to find out which fields are set; read_spec makes the one that is used. */
+/* Implements both calls below. `paused`: the task starts paused. */
 static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
                          bool paused, hora_future **ret_future, hora_error *reason)
 {
-    hora_schedule own = HORA_INIT(hora_schedule);
+    hora_schedule own;
     int error = hora__scheduler_check(scheduler, task);
     if (error < 0)
         return error;
@@ -372,7 +369,7 @@ static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const
     if (own.options != NULL)
         error = hora_task_options_check(scheduler, own.options, reason);
     if (error == 0)
-        error = read_spec(spec, scheduler->queue, &own, reason);
+        error = complete(&own, scheduler->queue, reason);
     if (error < 0)
         return error;
     error = schedule_by(scheduler, task, &own, &start, ret_future, reason);

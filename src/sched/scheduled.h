@@ -55,7 +55,7 @@ struct hora__series {
     /* The task was re-timed while a worker had it: planned_next replaces the next planned time. */
     bool is_retimed;
     enum hora__staleness staleness;
-    struct hora__list zoned;         /* in `zoned` or `foreign` of the timer queue; empty: no zone */
+    struct hora__list zoned;         /* in `zoned` or `other_zoned` of the timer queue; empty: no zone */
     struct hora__entry *next_picked; /* the next entry of a chain; see struct hora__entries */
     uint32_t set_backs;              /* the timer queue's count of set-backs when the entry was taken */
     uint32_t refreshes;              /* its count of zone refreshes when the entry was taken or made */
@@ -186,10 +186,6 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now);
  * zones were refreshed since the trigger was asked. Tasks in the timer queue are made stale by the refresh
  * itself. */
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled);
-
-/* Does what hora__scheduled_check_rules does, and also makes the planned time stale if the wall clock was set
- * back. */
-void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 
 /* Returns the due time: HORA_FOREVER while the task is paused, INT64_MIN, that is at once, if its planned
  * time is stale. The caller holds the lock, or no other thread has seen the task. */

@@ -89,20 +89,28 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future)
     return hora__atomic_load(&scheduler->cancel_delayed) == 0 || is_due(scheduled);
 }
 
+/* Returns the number of workers as of now. */
+static int count_of(const hora_pool *pool)
+{
+    return hora__count_of(hora__atomic_load(&pool->control));
+}
+
 /* One call starts at most one worker: as in the JDK, each submission adds one until core_threads is
  * reached. */
 int hora__scheduler_staff(hora_pool *pool)
 {
-    int count = hora__count_of(hora__atomic_load(&pool->control));
+    int count = count_of(pool);
     bool below_core = count < hora__atomic_load(&pool->core_threads);
     if (!below_core && count > 0)
         return 0;
     int error = hora__worker_add(pool, NULL, below_core);
+    /* HORA_EFULL: another thread has started the missing worker at the same time, or has set core_threads to
+     * 0. In the second case the worker is not one of the core; their number is not limited. */
+    if (error == HORA_EFULL && count_of(pool) == 0)
+        error = hora__worker_add(pool, NULL, false);
     /* worker_add records a failed start in the pool's statistics. Here the failure only matters if no
-     * worker is left to run the task. HORA_EFULL: another thread has started the missing worker at the
-     * same time. */
-    bool have_one = hora__count_of(hora__atomic_load(&pool->control)) > 0;
-    return have_one || error == HORA_EFULL ? 0 : error;
+     * worker is left to run the task. */
+    return error == HORA_EFULL || count_of(pool) > 0 ? 0 : error;
 }
 
 /* ---- the way in ---- */
@@ -124,7 +132,7 @@ static bool cancel_queued(hora_pool *pool, hora_future *future)
  * 0 if the task was accepted, including one that was cancelled for that reason. Returns an error if no
  * worker could be started; the task is then withdrawn and removed from the books. If a step finds the
  * task no longer queued, another thread has handled it. The caller holds a reference. */
-static int look_again(hora_pool *pool, hora_future *future)
+static int recheck_and_staff(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
     if (!HORA__FAULT(SCHEDULER_NO_RECHECK) && !hora__scheduler_lets_run(pool, future) &&
@@ -149,7 +157,7 @@ static int look_again(hora_pool *pool, hora_future *future)
 
 /* Queue a future that other threads may know; the member `place` of struct hora__pool_kind.
  * HORA_ESHUTDOWN: the caller applies the rule for rejected tasks. The extra reference keeps the future
- * alive for look_again: a worker may run and release it as soon as it is queued. */
+ * alive for recheck_and_staff: a worker may run and release it as soon as it is queued. */
 static int place(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -158,7 +166,7 @@ static int place(hora_pool *pool, hora_future *future)
     (void)hora_future_ref(future);
     int error = hora__pool_enqueue(pool, future);
     if (error == 0)
-        error = look_again(pool, future);
+        error = recheck_and_staff(pool, future);
     (void)hora_future_unref(future);
     return error;
 }
@@ -170,7 +178,7 @@ static int place_fresh(hora_pool *pool, hora_future *future)
     assert(future != NULL);
     int error = state_of(pool) != HORA__RUNNING ? HORA_ESHUTDOWN : hora__pool_enqueue_fresh(pool, future);
     if (error == 0)
-        error = look_again(pool, future);
+        error = recheck_and_staff(pool, future);
     return hora__pool_placed(pool, future, error);
 }
 
@@ -178,7 +186,8 @@ static int place_fresh(hora_pool *pool, hora_future *future)
 
 /* Insert a new one-shot task into an inbox lane, without the timer queue's lock. Returns false, with the
  * future as it was, if that is not possible. The lane checks the pool's state under its own lock and
- * accepts the task only while the pool is running, so look_again need not withdraw it after a shutdown. */
+ * accepts the task only while the pool is running, so recheck_and_staff need not withdraw it after a
+ * shutdown. */
 static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
     assert(scheduled->queue == pool->queue);
@@ -206,7 +215,7 @@ static int insert_or_place(hora_pool *pool, struct hora__scheduled *scheduled, h
         return place_fresh(pool, &scheduled->future);
     return hora__scheduler_is_staffed(pool)
                ? 0
-               : look_again(pool, &scheduled->future); /* the last worker may have left just before */
+               : recheck_and_staff(pool, &scheduled->future); /* the last worker may have left just before */
 }
 
 /* hora__pool_needs_no_news with the signature that hora__timer_queue_cancel_in_lane expects. */
@@ -342,14 +351,6 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     return hora__clock_deadline(pool->object.clock, delay);
 }
 
-/* Members of struct hora__pool_kind: between worker_begins and worker_ends, other threads can see in
- * `run` which timer the worker has taken. */
-static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
-{
-    assert(run != NULL);
-    hora__timer_queue_worker_begins(pool->queue, run);
-}
-
 /* The member timer_ran of struct hora__pool_kind: the function of the timer in `taken` has returned.
  * Clear the worker's record of it and wake the threads that wait for that in hora_timer_stop. */
 static void timer_ran(hora_pool *pool, struct hora__taken *taken)
@@ -362,12 +363,6 @@ static void timer_ran(hora_pool *pool, struct hora__taken *taken)
     /* The end of the run may let another task begin, if there is admission. */
     hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
-}
-
-static void worker_ends(hora_pool *pool, struct hora__timer_run *run)
-{
-    assert(run != NULL);
-    hora__timer_queue_worker_ends(pool->queue, run);
 }
 
 /* The member `ends` of struct hora__pool_kind: the scheduler is about to be freed, so timers that
@@ -480,8 +475,8 @@ static const struct hora__pool_kind scheduler_kind = {
     .sweep = hora__scheduler_sweep,
     .stopped = hora__scheduler_stopped,
     .read_settings = hora__scheduler_read_settings,
-    .worker_begins = worker_begins,
-    .worker_ends = worker_ends,
+    .worker_begins = hora__timer_queue_worker_begins,
+    .worker_ends = hora__timer_queue_worker_ends,
     .timer_ran = timer_ran,
     .run_timer = hora__scheduler_run_timer,
     .abandon_timer = hora__scheduler_abandon_timer,
@@ -491,11 +486,6 @@ static const struct hora__pool_kind scheduler_kind = {
 struct hora__scheduler *hora__scheduler_of(hora_pool *pool)
 {
     return pool != NULL && pool->kind == &scheduler_kind ? (struct hora__scheduler *)pool : NULL;
-}
-
-const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool)
-{
-    return pool != NULL && pool->kind == &scheduler_kind ? (const struct hora__scheduler *)pool : NULL;
 }
 
 /* Copy the options that only concern a scheduler, fill in defaults and check them. hora__pool_options
@@ -548,6 +538,16 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
     };
 }
 
+/* Returns whether a run of a timer must be shown to a hook, a decorator or an observer. A scheduler with
+ * admission has an observer, too. */
+static bool shows_timers(const struct hora__scheduler *scheduler)
+{
+    const hora_pool *pool = &scheduler->pool;
+    assert(pool->admission == NULL || pool->observer != NULL);
+    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL ||
+           pool->observer != NULL;
+}
+
 /* Complete a scheduler whose pool has been made. Cannot fail. The order matters: the queue's admission
  * and the observer must exist before shows_timers and detached_mode are derived from them. The scheduler
  * enters the roster last, when it is complete. */
@@ -557,7 +557,6 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     assert(own != NULL && rest != NULL);
     hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
     hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
-    hora__atomic_init(&scheduler->watches, 0);
     /* A scheduler starts workers by core_threads alone, so the maximum is set out of the way. */
     hora__atomic_init(&scheduler->pool.max_threads, INT_MAX);
     /* The pool frees the timer queue. */
@@ -571,7 +570,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__timer_queue_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.observer == NULL;
-    scheduler->shows_timers = hora__scheduler_shows_timers(scheduler);
+    scheduler->shows_timers = shows_timers(scheduler);
     hora__atomic_init(&scheduler->pool.detached_mode, needs_no_futures(scheduler) ? 1 : 0);
     if (scheduler->pool.observer != NULL && scheduler->pool.observer->needs_clocks)
         hora__clocks_watch(&scheduler->pool);
@@ -749,7 +748,7 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
     struct hora__offer offer = {.control = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
     if (hora__timer_queue_insert_new(pool->queue, scheduled, now, &offer)) {
         hora__pool_work_came(pool);
-        error = hora__scheduler_is_staffed(pool) ? 0 : look_again(pool, &scheduled->future);
+        error = hora__scheduler_is_staffed(pool) ? 0 : recheck_and_staff(pool, &scheduled->future);
     } else {
         hora__future_unborn(&scheduled->future);
         error = place_fresh(pool, &scheduled->future);

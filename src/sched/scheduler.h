@@ -23,9 +23,6 @@ struct hora__scheduler {
      * due are cancelled. continue_periodic: series keep running. */
     hora__atomic cancel_delayed;
     hora__atomic continue_periodic;
-    /* 1 once the clocks are watched for steps and suspends. Set under the timer queue's lock, never
-     * cleared. */
-    hora__atomic watches;
     /* Immutable from here on. The user's decorator, called for each task before it is accepted; NULL:
      * none. */
     hora_decorate_fn decorate;
@@ -40,10 +37,8 @@ struct hora__scheduler {
     struct hora__list roster;
 };
 
-/* Return the scheduler of a pool; NULL if the pool is NULL or a plain pool. hora__scheduler_look_at is
- * the const variant. */
+/* Returns the scheduler of a pool; NULL if the pool is NULL or a plain pool. */
 struct hora__scheduler *hora__scheduler_of(hora_pool *pool);
-const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool);
 
 /* Returns whether a task may still run, given the pool's run state and, after shutdown, the two rules
  * above. Takes the timer queue's lock after shutdown, so the caller must not hold it. */
@@ -61,6 +56,12 @@ static inline bool hora__scheduler_is_staffed(const hora_pool *pool)
  * exists afterwards; otherwise the reason why none could be started. HORA_ESHUTDOWN: the pool is stopped,
  * or is shut down and its queue is empty. */
 int hora__scheduler_staff(hora_pool *pool);
+
+/* A detached task or timer has been inserted under this number: make sure that there is a worker. If none
+ * can be started, withdraw the task and return the reason. Returns 0 if a worker exists or the task is no
+ * longer queued. */
+__attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer,
+                                                                       uint64_t number);
 
 /* Check the arguments of a scheduling call: HORA_EINVAL if `pool` is no scheduler or the task has no
  * function, HORA_EFORKED if the scheduler belongs to the parent process. */
@@ -87,16 +88,10 @@ __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *sc
 void hora__scheduler_sweep(hora_pool *pool);
 void hora__scheduler_stopped(hora_pool *pool);
 
-/* A detached task or timer has been inserted under this number: make sure that there is a worker. If none
- * can be started, withdraw the task and return the reason. Returns 0 if a worker exists or the task is no
- * longer queued. Implemented in scheduler.c. */
-__attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer,
-                                                                       uint64_t number);
+/* A member of struct hora__pool_kind: fill in the two rules for hora_pool_get_stats. */
+void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats);
 
 /* ---- timer.c ---- */
-
-/* Computes the field shows_timers for a new scheduler. */
-bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler);
 
 /* The task that hooks and listeners see when a timer runs, except for its argument. */
 extern const hora_task hora__timer_task;
@@ -133,9 +128,9 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned);
 
-/* Plan the run after the one that has ended with this code. Returns its planned time, or HORA_NEVER if
+/* Plan the run of an overlapping series after the one that begins. Returns its planned time, or HORA_NEVER if
  * the series has no further run. */
-hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code);
+hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled);
 
 /* Report to the observer that planned times were skipped. The caller holds no lock. */
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count);
@@ -150,8 +145,5 @@ void hora__clocks_look(hora_pool *pool);
 /* With the timer queue's lock: mark the planned times that this change has made stale, and make their
  * entries due at once, so that the worker that takes one computes the time again. */
 void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness);
-
-/* A member of struct hora__pool_kind, in sweep.c: fill in the two rules for hora_pool_get_stats. */
-void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats);
 
 #endif

@@ -30,7 +30,7 @@
  * Invariants        I1 a run begins only if the schedule lets it (hora__series_decide or, on the short way,
  *                      may_begin_locked), and never before its planned time plus offset.
  *                   I2 planned times of a rate are the first one plus multiples of the period, unless the
- *                      series is re-timed or backs off.
+ *                      series is re-timed. After it has backed off, it continues with such a time.
  *                   I3 an entry that is taken is put back, or its books are closed, exactly once. */
 #include <assert.h>
 #include <stddef.h>
@@ -43,6 +43,7 @@
 #include "sched/plan.h"
 #include "sched/scheduler.h"
 #include "sched/timer_queue_internal.h"
+#include "sched/trigger.h"
 #include "sys/probe.h"
 
 static void lock(struct hora__scheduled *scheduled)
@@ -91,8 +92,9 @@ void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
     series->refreshes = timer_queue_of(scheduled->queue)->refreshes;
 }
 
-/* SET_BACK overrides NEW_RULES, which the call before may have set. */
-void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
+/* Does what hora__scheduled_check_rules does, and also makes the planned time stale if the wall clock was set
+ * back. SET_BACK overrides NEW_RULES. */
+static void check_clock(struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
@@ -192,7 +194,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     /* The task may have been re-timed after its next time was found. The new time was given, so it does not
      * depend on earlier changes of clocks and zones. */
     if (HORA__FAULT(SERIES_FORGETS_RETIME) || !take_new_plan_locked(scheduled))
-        hora__scheduled_check_clock(scheduled);
+        check_clock(scheduled);
     hora__timer_queue_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
     hora__queue_serve(scheduled->queue, NULL, &wakes);
     hora__queue_exit(scheduled->queue, &wakes);
@@ -233,7 +235,7 @@ static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
     assert(scheduled->entry.stage == HORA__TAKEN);
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
-    hora__scheduled_check_clock(scheduled);
+    check_clock(scheduled);
     struct moment moment = {.now = now,
                             .planned = scheduled->planned,
                             .every = series->every,
@@ -277,6 +279,14 @@ static struct hora__decision find_anew(const struct hora__series *series, const 
     return (struct hora__decision){.runs = planned <= moment->now, .planned = planned};
 }
 
+/* Returns whether the trigger can be asked for the times after any moment. Others, and functions, only know
+ * the way from one of their own times to the next. */
+static bool names_moments(const hora_schedule *rules)
+{
+    assert(rules->trigger != NULL || rules->next != NULL);
+    return rules->trigger != NULL && rules->trigger->names_moments;
+}
+
 /* A zone has new rules: finds the first planned time after the last run by these. If there was no run, or
  * times after it were skipped, then the times before the new rules are settled, except the one that the task
  * waits for: the search begins at the refresh, or just before that time if it is earlier. A trigger that
@@ -288,7 +298,7 @@ static struct hora__decision find_by_new_rules(const struct hora__series *series
     assert(moment->staleness == HORA__NEW_RULES);
     hora_trigger_context then = moment->context;
     bool is_decided = then.last_planned == HORA_NEVER || moment->has_skipped;
-    if (!hora__plan_asks_for_moments(series->rules) && (is_decided || moment->planned <= moment->now))
+    if (!names_moments(series->rules) && (is_decided || moment->planned <= moment->now))
         return decision_of_asked(series, moment, moment->planned);
     if (is_decided) {
         hora_ns before = hora__ns_sub(moment->planned, 1);
@@ -527,14 +537,14 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     return over ? HORA_NEVER : next;
 }
 
-/* Plans the next run of an overlapping series, which does so when a run begins, not when it ends. */
-hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code)
+/* An overlapping series plans its next run when a run begins, not when it ends, and does not back off. */
+hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     int64_t skipped = scheduled->series->skipped;
-    hora_ns next = next_locked(scheduled, code, now);
+    hora_ns next = next_locked(scheduled, 0, now);
     skipped = scheduled->series->skipped - skipped;
     unlock(scheduled);
     hora__series_tell_skipped(pool, scheduled, skipped);
@@ -739,7 +749,7 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
     hora_ns next = next_locked(scheduled, 0, now);
     assert(next != HORA_NEVER); /* see may_end_later */
     (void)next;
-    hora__scheduled_check_clock(scheduled);
+    check_clock(scheduled);
     hora__timer_queue_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
     hora__counter_add_alone(run->completed, 1);
     return true;
@@ -914,7 +924,8 @@ bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora
     return stays;
 }
 
-/* The body has not returned, so the end of the run is noted here, if the run has begun. */
+/* The body has not returned, so the end of the run is noted here, if the run has begun. Code 0: see
+ * struct hora__pool_kind. */
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);

@@ -166,8 +166,8 @@ int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cance
 /* See read_settings of struct hora__pool_kind. */
 void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats)
 {
-    assert(hora__scheduler_look_at(pool) != NULL);
-    const struct hora__scheduler *own = hora__scheduler_look_at(pool);
+    assert(hora__queue_is_timer_queue(pool->queue));
+    const struct hora__scheduler *own = (const struct hora__scheduler *)pool;
     stats->cancel_delayed = hora__atomic_load(&own->cancel_delayed) != 0;
     stats->continue_periodic = hora__atomic_load(&own->continue_periodic) != 0;
 }

@@ -18,8 +18,8 @@
  * One scheduler     A timer does not move to another scheduler while its function runs. So only the scheduler
  *                   on which it was started last has to be asked whether it is pending or running. A timer
  *                   that is not pending may outlive that scheduler: see sys/process.h.
- * Observed          On a scheduler that shows its timers (hora__scheduler_shows_timers), no timer uses a
- *                   lane, and this file does the counting for metrics.
+ * Observed          On a scheduler that shows its timers (shows_timers of struct hora__scheduler), no timer
+ *                   uses a lane, and this file does the counting for metrics.
  * Invariants        I1 each timer that is taken is counted once, even if its function or a hook ends the
  *                   thread. The worker's `stage` says whether it has been counted. */
 #include <assert.h>
@@ -32,15 +32,6 @@
 #include "sched/scheduler.h"
 #include "sys/probe.h"
 #include "sys/process.h"
-
-/* A scheduler with admission has an observer, too. */
-bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
-{
-    assert(scheduler != NULL);
-    const hora_pool *pool = &scheduler->pool;
-    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL ||
-           pool->observer != NULL;
-}
 
 /* See hora/timer.h. HORA__WEAK_FORGET tells the simulator that the memory is used anew. */
 int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
@@ -196,46 +187,40 @@ static int staff_first(hora_pool *pool)
 /* Called after a timer was inserted: notifies threads that watch the pool, and makes sure that there is a
  * worker. If none can be started, withdraws the timer by its number and returns the error; does not access
  * the timer. */
-static inline int came_in(hora_pool *pool, uint64_t number)
+static inline int after_insertion(hora_pool *pool, uint64_t number)
 {
     assert(number != 0);
     hora__pool_work_came(pool);
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
 
-/* When a timer runs. */
-struct times {
-    hora_ns now;  /* when the call began; not set if is_long */
-    hora_ns due;  /* by the scheduler's own clock */
-    bool is_long; /* the scheduler shows its timers, so no lane is used */
-};
-
 /* Inserts a timer that is not pending, and whose `pool` is set. Returns 0 or an error. */
-static inline int insert(hora_pool *pool, struct hora__timer *timer, struct times times)
+static inline int insert(hora_pool *pool, struct hora__timer *timer, struct hora__timer_times times)
 {
     assert(timer->task.pool == pool);
     uint64_t number;
-    int error = times.is_long ? hora__timer_queue_put_timer(timer, times.due, &number)
-                              : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
-    return error < 0 ? error : came_in(pool, number);
+    int error = times.uses_no_lane ? hora__timer_queue_put_timer(timer, times.due, &number)
+                                   : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
+    return error < 0 ? error : after_insertion(pool, number);
 }
 
 /* Moves a timer that is pending on this scheduler, or was a moment ago. Returns 1 if it was moved, 0 if it
  * had to be inserted, or an error. After a move no worker has to be started: while a timer is pending, the
  * last worker stays. */
-__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
+__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer,
+                                          struct hora__timer_times times)
 {
     assert(timer->task.pool == pool);
     uint64_t number;
     int error = staff_first(pool);
     if (error < 0)
         return error;
-    int moved = hora__timer_queue_move_timer(timer, times.now, times.due, times.is_long, &number);
-    if (moved > 0 && times.is_long)
+    int moved = hora__timer_queue_move_timer(timer, &times, &number);
+    if (moved > 0 && times.uses_no_lane)
         hora__pool_count_cancelled(pool, &hora__timer_task);
     if (moved != 0) /* moved, or an error */
         return moved;
-    return came_in(pool, number);
+    return after_insertion(pool, number);
 }
 
 /* Moves a timer that is pending on another scheduler to this one. The timer is removed from the other
@@ -261,7 +246,7 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
     timer->task.pool = pool;
     error = hora__timer_queue_place_timer(timer, due, &number);
     if (error == 0)
-        error = came_in(pool, number);
+        error = after_insertion(pool, number);
     return error < 0 ? error : 1;
 }
 
@@ -280,7 +265,7 @@ __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct ho
 
 /* Starts or moves a timer. Returns 1 if it was pending, 0 if it was not, or an error; HORA_ENOTSUP: the
  * scheduler is shut down. */
-HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times times)
+HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct hora__timer_times times)
 {
     assert(timer->task.run_timer != NULL);
     if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
@@ -304,9 +289,9 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
  * timer is not accepted. A refusal because of a shutdown stays counted. */
 __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
-    assert(hora__scheduler_look_at(pool)->shows_timers);
+    assert(hora__scheduler_of(pool)->shows_timers);
     hora__pool_comes(pool, &hora__timer_task);
-    int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
+    int outcome = start(pool, timer, (struct hora__timer_times){.due = due, .uses_no_lane = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
         hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* any error that is no refusal undoes it */
     return outcome;
@@ -319,13 +304,13 @@ int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay
     int error = hora__pool_check(scheduler);
     if (error < 0)
         return error;
-    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
+    const struct hora__scheduler *own = hora__scheduler_of(scheduler);
     if (own == NULL || inner == NULL || inner->task.run_timer == NULL)
         return HORA_EINVAL;
     hora_ns now = hora_clock_now(scheduler->object.clock);
     hora_ns due = hora__ns_add(now, delay > 0 ? delay : 0);
     int outcome = own->shows_timers ? start_shown(scheduler, inner, due)
-                                    : start(scheduler, inner, (struct times){now, due, false});
+                                    : start(scheduler, inner, (struct hora__timer_times){now, due, false});
     return outcome == HORA_ENOTSUP ? refuse(scheduler) : outcome;
 }
 
@@ -381,7 +366,7 @@ static void tell_after(hora_pool *pool, int code)
  * 0 or the code of the run. */
 static int decorate(hora_pool *pool, hora_task *task)
 {
-    const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
+    const struct hora__scheduler *scheduler = hora__scheduler_of(pool);
     assert(scheduler != NULL);
     if (scheduler->decorate == NULL)
         return 0;
@@ -452,7 +437,7 @@ bool hora__scheduler_run_timer(struct hora__worker *worker)
     }
     if (HORA__FAULT(TIMER_STOP_MISSES_TAKEN))
         worker->timer_run.has_begun = true;
-    if (hora__scheduler_look_at(pool)->shows_timers)
+    if (hora__scheduler_of(pool)->shows_timers)
         return run_shown(worker);
     worker->stage = HORA__TASK_RUNS;
     HORA__PROBE(timer_start, worker->timer_run.timer);
@@ -473,7 +458,7 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker)
     if (stage == HORA__TASK_RUNS)
         worker->ending = HORA__ABANDONED;
     end(worker, worker->ending);
-    if (stage != HORA__TASK_RUNS || !hora__scheduler_look_at(pool)->shows_timers)
+    if (stage != HORA__TASK_RUNS || !hora__scheduler_of(pool)->shows_timers)
         return;
     const hora_task *task = &worker->taken.task;
     if (worker->worker_observer != NULL)

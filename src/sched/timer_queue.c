@@ -63,16 +63,15 @@ static struct hora__timer_heap *heap_of(struct timer_queue *timer_queue, const s
 
 hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
 {
-    assert(queue != NULL);
     return hora_clock_now(hora__clock_line(queue->object.clock, line));
 }
 
 /* ---- in and out ---- */
 
-/* Pushes the entry, and with slack also its second node. Detached tasks are pushed untracked: the heap does
- * not write their positions when it moves them. Only the first entry is taken, and a thread that needs the
- * others gathers first, which tracks them. */
-void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
+/* Pushes an entry into its heaps, which have room; with slack there are two nodes. Detached tasks are pushed
+ * untracked: the heap does not write their positions when it moves them. Only the first entry is taken, and a
+ * thread that needs the others gathers first, which tracks them. */
+static void push_entry(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
     assert(entry->by_due.sequence != 0); /* I3 */
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -112,7 +111,7 @@ void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entr
     else if (entry->by_due.sequence == timer_queue->base.queue.leader_element &&
              !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
         timer_queue->base.queue.leader_element = 0; /* I5 */
-    hora__timer_queue_push(timer_queue, entry, due);
+    push_entry(timer_queue, entry, due);
     hora__timer_queue_count(timer_queue, entry, 1); /* I1 */
 }
 
@@ -144,7 +143,6 @@ void hora__timer_queue_keep(struct timer_queue *timer_queue, struct hora__entry 
 
 void hora__timer_queue_save_memory(struct timer_queue *timer_queue, const struct hora__entry *entry)
 {
-    assert(entry != NULL);
     hora__timer_heap_save_room(heap_of(timer_queue, entry));
     if (entry->is_lax)
         hora__timer_heap_save_room(&timer_queue->lines[entry->line].latest);
@@ -207,25 +205,25 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
               "see hora__node_spot");
 
 /* Counts a node that the store has absorbed from a lane. Entries in lanes do not count in queue.size. */
-static void came(void *context, struct hora__timer_node *node)
+static void count_absorbed(void *context, struct hora__timer_node *node)
 {
-    assert(context != NULL && node != NULL);
     hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 */
 }
 
 /* Absorbs the lanes, and returns memory of detached tasks to their free lists. Returns whether an entry was
  * due before the horizon, that is, before the leader would wake up. */
-static bool take_all_in(struct timer_queue *timer_queue)
+static bool absorb_lanes(struct timer_queue *timer_queue)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
-    return hora__timer_store_absorb(&timer_queue->store, &(struct hora__timer_store_absorber){
-                                                             came, hora__timer_queue_give_back, timer_queue});
+    return hora__timer_store_absorb(
+        &timer_queue->store,
+        &(struct hora__timer_store_absorber){count_absorbed, hora__timer_queue_give_back, timer_queue});
 }
 
 void hora__timer_queue_absorb(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    (void)take_all_in(timer_queue_of(queue));
+    (void)absorb_lanes(timer_queue_of(queue));
 }
 
 /* Publishes until when no worker looks by itself, then absorbs the lanes for the last time before the sleep.
@@ -235,7 +233,7 @@ static bool expect(hora_queue *queue, hora_ns until)
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
-    return hora__timer_store_set_horizon(&timer_queue->store, until) && take_all_in(timer_queue);
+    return hora__timer_store_set_horizon(&timer_queue->store, until) && absorb_lanes(timer_queue);
 }
 
 /* The queue is closed: makes the lanes refuse everything. See struct hora__queue_inbox. */
@@ -260,10 +258,10 @@ static void leave(hora_queue *queue)
 
 /* Inserts a future into its lane. Returns false if it must be put under the timer queue's lock: the lane is
  * full, the future is due too soon, or the pool does not accept tasks. `now` is when the inserting call
- * began. With `moves_in`, the lane counts one more reference to the timer queue. Another thread may take the
- * future as soon as the lane's lock is released. */
+ * began. With `adds_reference`, the lane counts one more reference to the timer queue. Another thread may
+ * take the future as soon as the lane's lock is released. */
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
-                         const struct hora__offer *offer, bool moves_in)
+                         const struct hora__offer *offer, bool adds_reference)
 {
     assert(scheduled->lane < timer_queue->store.lanes->count);
     assert(scheduled->entry.stage == HORA__OUT);
@@ -280,7 +278,7 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
                     (hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(LANE_CLOSED_UNSEEN));
     if (admitted) {
         hora__lane_add(lanes, lane, &scheduled->entry.by_due, due, now); /* I3 */
-        lane->inserted_references += moves_in && !HORA__FAULT(LANE_HOUSES_NOBODY);
+        lane->inserted_references += adds_reference && !HORA__FAULT(LANE_HOUSES_NOBODY);
     }
     hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
     /* The horizon is read after the insertion, as lanes.c requires. */
@@ -382,7 +380,7 @@ struct reading {
 /* Returns the time of a timeline, the same during one decision. */
 static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
-    assert((int)line >= 0 && (int)line < LINES);
+    assert((int)line < LINES);
     if (!reading->is_read[line]) {
         const hora_queue *queue = &reading->timer_queue->base.queue;
         reading->now[line] = line == reading->timer_queue->own ? hora_clock_now(queue->object.clock)
@@ -395,7 +393,6 @@ static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 /* Translates a time of a timeline to the timer queue's own clock. */
 static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
 {
-    assert((int)line >= 0 && (int)line < LINES);
     enum hora__timeline own = reading->timer_queue->own;
     if (line == own || time == HORA_FOREVER)
         return time;
@@ -414,7 +411,6 @@ static hora_ns due_of(const struct reading *reading, const struct hora__entry *e
 /* Returns whether entry a is taken before b. The two may be on different timelines. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
-    assert(a != NULL && b != NULL);
     hora_ns due_a = translate(reading, (enum hora__timeline)a->line, due_of(reading, a));
     hora_ns due_b = translate(reading, (enum hora__timeline)b->line, due_of(reading, b));
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
@@ -523,7 +519,7 @@ static bool is_held_up(const struct timer_queue *timer_queue)
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     const hora_queue *queue = &timer_queue->base.queue;
     return timer_queue->base.watched != NULL &&
-           (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
+           (timer_queue->notifiers > 0 || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
 }
 
 /* Reads the own clock, publishes the reading as the floor of the lanes, and then absorbs the lanes. From then
@@ -537,7 +533,7 @@ static void look(struct timer_queue *timer_queue, struct reading *reading)
     timer_queue->store.seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(LANE_FLOOR_UNSAID))
         hora__timer_store_set_floor(&timer_queue->store);
-    (void)take_all_in(timer_queue);
+    (void)absorb_lanes(timer_queue);
 }
 
 /* Returns the first entry if it is due; NULL: none is due. In most schedulers this decides by the first slot
@@ -555,8 +551,7 @@ static inline struct hora__entry *first_due(struct reading *reading)
     if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* first_of and is_due, for one heap */
         bool is_due = only->size > 0 && only->slots[0].due <= now_of(reading, timer_queue->own) &&
                       only->slots[0].due != HORA_FOREVER;
-        struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
-        return first;
+        return is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
     }
     struct hora__entry *first = first_of(timer_queue, reading);
     return first != NULL && is_due(reading, first) ? first : NULL;
@@ -570,7 +565,7 @@ struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
 }
 
 /* Notes in a task that is being taken which changes of clocks and zones the timer queue has seen. When the
- * task is put back, hora__scheduled_check_clock finds later changes by comparing. */
+ * task is put back, series.c finds later changes by comparing. */
 static inline void note_seen(const struct timer_queue *timer_queue, struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -615,7 +610,6 @@ static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct 
 static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                      const struct hora__taken *taken)
 {
-    assert(entry != NULL && taken != NULL);
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
@@ -733,7 +727,7 @@ static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
  * empty. */
 static struct hora__entry *last_of(const struct hora__timer_heap *timers)
 {
-    assert(timers != NULL && timers->size >= 0);
+    assert(timers->size >= 0);
     return timers->size > 0 ? entry_by_due(hora__slot_node(timers->slots[timers->size - 1])) : NULL;
 }
 
@@ -800,7 +794,6 @@ static bool entry_is_before(const void *a, const void *b, void *context)
 /* Offers an entry to the selection. Users do not see timers. */
 static void select_entry(struct hora__entry *entry, void *arg)
 {
-    assert(entry != NULL && arg != NULL);
     if (!entry->is_timer)
         hora__selection_add(arg, entry);
 }
@@ -861,8 +854,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
-    /* No entry can be taken now. The worker that notifies the observer settles the queue when it is done. */
-    if (timer_queue->telling)
+    /* No entry can be taken now. The last worker that notifies the observer settles the queue afterwards. */
+    if (timer_queue->notifiers > 0)
         return until;
     const struct hora__timer_heap *only = only_heap(timer_queue);
     /* All entries are in one heap, so no time has to be translated. */
@@ -976,6 +969,9 @@ int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
     hora__list_init(&timer_queue->foreign_futures);
     hora__list_init(&timer_queue->runs);
     hora__list_init(&timer_queue->stoppers);
+    hora__list_init(&timer_queue->zones);
+    hora__list_init(&timer_queue->zoned);
+    hora__list_init(&timer_queue->other_zoned);
     timer_queue->own = hora__clock_timeline(clock);
     timer_queue->timer_line = (uint8_t)timer_queue->own;
     int error = hora__timer_store_init(
@@ -997,7 +993,6 @@ int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
     /* Each lane has a reference, on behalf of the futures that are inserted by it. */
     for (int i = 0; i < timer_queue->store.lanes->count; i++)
         hora__object_ref(&timer_queue->base.queue.object);
-    hora__zones_init(&timer_queue->base.queue);
     *ret_queue = &timer_queue->base.queue;
     return 0;
 }

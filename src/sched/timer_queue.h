@@ -90,6 +90,9 @@ static inline struct hora__foreign *hora__foreign_of(struct hora__entry *entry)
 /* Returns the future of an entry that is neither a detached task nor a timer, borrowed. */
 hora_future *hora__entry_future(struct hora__entry *entry);
 
+/* Returns the timeline whose clock the due time of an entry refers to. */
+enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry *entry);
+
 /* A chain of entries that a visit has picked, in the order in which they were added. A zero-initialised chain
  * is empty. The links are in the entries' own memory, so adding cannot fail; an entry is in at most one
  * chain. */
@@ -97,9 +100,6 @@ struct hora__entries {
     struct hora__entry *first;
     struct hora__entry *last;
 };
-
-/* Appends an entry that is not a timer. */
-void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry);
 
 /* Removes and returns the first entry of the chain; NULL: the chain is empty. */
 struct hora__entry *hora__entries_next(struct hora__entries *entries);
@@ -109,9 +109,6 @@ struct hora__entry *hora__entries_next(struct hora__entries *entries);
 /* Makes an empty timer queue on this clock. Returns 0, HORA_ENOMEM, HORA_EAGAIN or HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__timer_queue_new(const hora_clock *clock,
                                                               hora_queue **ret_queue);
-
-/* Returns the timeline whose clock the due time of an entry refers to. */
-enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry *entry);
 
 /* Returns whether a queue is a timer queue. */
 bool hora__queue_is_timer_queue(const hora_queue *queue);

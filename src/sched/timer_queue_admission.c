@@ -362,7 +362,7 @@ int hora__timer_queue_change_ticket(hora_future *future, const struct hora__tick
     int error = hora__scheduled_enter(future, &scheduled);
     if (error < 0)
         return error;
-    /* The rule is that of pausing and re-timing: see enter in reschedule.c. */
+    /* The rule is that of pausing and re-timing: see enter_to_change in scheduled.c. */
     enum hora__stage stage = (enum hora__stage)scheduled->entry.stage;
     bool comes_back = scheduled->entry.comes_back && (stage == HORA__TAKEN || stage == HORA__RUNS);
     if (hora_future_is_done(future) || (stage != HORA__WAITS && !comes_back)) {

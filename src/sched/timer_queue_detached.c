@@ -153,7 +153,7 @@ void hora__timer_queue_give_back(void *context, struct hora__lane *lane)
 
 /* Chains a task that is no longer needed, to be freed later; frees the chain if it is long. The caller holds
  * the queue's lock. */
-static void leave(struct timer_queue *timer_queue, struct hora__detached *detached)
+static void free_later(struct timer_queue *timer_queue, struct hora__detached *detached)
 {
     assert(detached->lane < timer_queue->store.lanes->count);
     assert(!detached->entry.is_timer);
@@ -171,23 +171,23 @@ static void leave(struct timer_queue *timer_queue, struct hora__detached *detach
 
 /* The library's last access to a timer: from now on the memory belongs to the caller. Release order makes all
  * earlier accesses visible to a thread that sees `pending` 0. */
-static void end(struct hora__timer *timer)
+static void clear_pending(struct hora__timer *timer)
 {
     assert(timer != NULL);
     HORA__ORDER_FAULT(TIMER_ENDS_RELAXED, memory_order_relaxed);
     hora__atomic_publish(&timer->task.pending, 0);
 }
 
-/* The heap's memory comes first: the entry must not be accessed after `end`. */
+/* The heap's memory comes first: the entry must not be accessed after `clear_pending`. */
 struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue,
                                                        struct hora__entry *entry)
 {
     assert(entry->is_detached);
     hora__timer_queue_save_memory(timer_queue, entry);
     if (entry->is_timer)
-        end(hora__timer_of(entry));
+        clear_pending(hora__timer_of(entry));
     else
-        leave(timer_queue, hora__detached_of(entry));
+        free_later(timer_queue, hora__detached_of(entry));
     return entry;
 }
 
@@ -205,7 +205,7 @@ struct arrival {
 };
 
 /* Makes a timer pending and initialises its entry, under the lock by which it is inserted. */
-static void begin(struct timer_queue *timer_queue, struct hora__timer *timer)
+static void set_pending(struct timer_queue *timer_queue, struct hora__timer *timer)
 {
     assert(hora__atomic_load(&timer->task.pending) == 0 || timer->task.entry.by_due.index == HORA__NODE_OUT);
     timer->task.entry = (struct hora__entry){.by_due = {.index = HORA__NODE_OUT},
@@ -284,7 +284,7 @@ HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *l
     if (timer == NULL) {
         hora__lane_add_untracked(lanes, lane, &detached->entry.by_due, arrival->due, arrival->now);
     } else {
-        begin(timer_queue, timer);
+        set_pending(timer_queue, timer);
         if (!arrival->was_taken)
             detached->lane = (uint8_t)(lane - lanes->lanes);
         hora__lane_add(lanes, lane, &detached->entry.by_due, arrival->due, arrival->now);
@@ -317,7 +317,7 @@ static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due
 {
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
-    begin(timer_queue, timer);
+    set_pending(timer_queue, timer);
     hora__timer_queue_insert(timer_queue, &timer->task.entry, due);
     *ret_number = timer->task.entry.by_due.sequence;
     hora__counter_add_alone(&pool->books.accepted, 1);
@@ -460,8 +460,8 @@ int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due, uint64_t
 /* Moves a timer within its lane: gives it another due time and sequence number, in the same position. Returns
  * false if it is not in its lane, or could not be inserted there now. The move is booked as two timers: first
  * the new one as accepted, so that the books are never even in between. */
-static inline bool repost(const hora_pool *pool, struct hora__timer *timer, hora_ns now, hora_ns due,
-                          uint64_t *ret_number)
+static inline bool move_in_lane(const hora_pool *pool, struct hora__timer *timer, hora_ns now, hora_ns due,
+                                uint64_t *ret_number)
 {
     struct hora__lanes *lanes = timer_queue_of(pool->queue)->store.lanes;
     struct hora__lane *lane = &lanes->lanes[timer->task.lane];
@@ -480,18 +480,11 @@ static inline bool repost(const hora_pool *pool, struct hora__timer *timer, hora
     return moves;
 }
 
-/* When a timer runs; see hora__timer_queue_move_timer. */
-struct times {
-    hora_ns now;
-    hora_ns due;
-    bool is_long;
-};
-
 /* Moves a timer that is in the heap: into a lane if possible, so that it can be cancelled there, else to
  * another position of the heap, where its removal has left room. The caller holds the queue's lock. Returns
  * whether the timer is in a lane now. */
 __attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *timer,
-                                           const struct times *times, struct hora__wakes *wakes,
+                                           const struct hora__timer_times *times, struct hora__wakes *wakes,
                                            uint64_t *ret_number)
 {
     assert(timer->task.pool == pool);
@@ -500,7 +493,7 @@ __attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *
     hora__timer_queue_remove(timer_queue, &timer->task.entry);
     hora__queue_serve_change(pool->queue, wakes);
     bool is_in_lane =
-        !times->is_long && insert_shortly(timer_queue, timer, times->now, times->due, ret_number) == 0;
+        !times->uses_no_lane && insert_shortly(timer_queue, timer, times->now, times->due, ret_number) == 0;
     if (!is_in_lane) {
         insert_timer(pool, timer, times->due, ret_number);
         hora__queue_serve_change(pool->queue, wakes);
@@ -514,8 +507,9 @@ __attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *
 
 /* Moves a timer under the queue's lock, or inserts it if it is not pending any more. Returns as
  * hora__timer_queue_move_timer does. */
-__attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__timer *timer,
-                                               const struct times *times, uint64_t *ret_number)
+__attribute__((noinline)) static int move_with_lock(hora_pool *pool, struct hora__timer *timer,
+                                                    const struct hora__timer_times *times,
+                                                    uint64_t *ret_number)
 {
     hora_queue *queue = pool->queue;
     struct hora__wakes wakes;
@@ -541,14 +535,14 @@ __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__tim
 }
 
 /* Most timers that are moved are still in their lane: the queue's lock is not needed then. */
-int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due, bool is_long,
+int hora__timer_queue_move_timer(struct hora__timer *timer, const struct hora__timer_times *times,
                                  uint64_t *ret_number)
 {
     assert(timer->task.pool != NULL && ret_number != NULL);
     hora_pool *pool = timer->task.pool;
-    if (is_long || !repost(pool, timer, now, due, ret_number))
-        return move_long(pool, timer, &(struct times){now, due, is_long}, ret_number);
-    wake_for(pool, due);
+    if (times->uses_no_lane || !move_in_lane(pool, timer, times->now, times->due, ret_number))
+        return move_with_lock(pool, timer, times, ret_number);
+    wake_for(pool, times->due);
     return 1;
 }
 
@@ -682,7 +676,7 @@ hora_task hora__timer_queue_dismiss(hora_queue *queue, struct hora__entry *entry
     detached->run_task = NULL; /* the chain has overwritten it with its link */
     hora_task task = hora__detached_task(detached);
     hora__mutex_lock(&queue->object.lock);
-    leave(timer_queue_of(queue), detached);
+    free_later(timer_queue_of(queue), detached);
     hora__mutex_unlock(&queue->object.lock);
     return task;
 }
@@ -717,7 +711,7 @@ static int show(struct timer_queue *timer_queue, const struct hora__timer_queue_
         hora__timer_heap_replace(heap, &entry->by_due, &scheduled->entry.by_due);
         if (HORA__FAULT(TIMER_QUEUE_SHOWS_LATER))
             scheduled->entry.by_due.sequence = hora__lanes_number(timer_queue->store.lanes);
-        leave(timer_queue, hora__detached_of(entry));
+        free_later(timer_queue, hora__detached_of(entry));
     }
     return error;
 }
@@ -751,7 +745,7 @@ static inline bool cancel_in_lane(const hora_pool *pool, struct hora__timer *tim
     if (is_there) {
         hora__counter_add_alone_publish(&lane->branch.cancelled, 1);
         hora__lane_take_out(lane, &timer->task.entry.by_due);
-        end(timer); /* last: see "A timer" above */
+        clear_pending(timer); /* last: see "A timer" above */
     }
     hora__lane_leave(lane);
     return is_there;
@@ -798,26 +792,26 @@ enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer
     assert(timer->task.pool != NULL);
     hora_pool *pool = timer->task.pool;
     if (cancel_in_lane(pool, timer))
-        return HORA__TIMER_UNPOSTED;
+        return HORA__TIMER_REMOVED_IN_LANE;
     return remove_cancelled(pool->queue, timer, &pool->books) ? HORA__TIMER_REMOVED : HORA__TIMER_NOT_THERE;
 }
 
 /* ---- running ---- */
 
-void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run)
+void hora__timer_queue_worker_begins(hora_pool *pool, struct hora__timer_run *run)
 {
     assert(run->timer == NULL);
-    hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(&timer_queue_of(queue)->runs, &run->link);
-    hora__mutex_unlock(&queue->object.lock);
+    hora__mutex_lock(&pool->queue->object.lock);
+    hora__list_add_last(&timer_queue_of(pool->queue)->runs, &run->link);
+    hora__mutex_unlock(&pool->queue->object.lock);
 }
 
-void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *run)
+void hora__timer_queue_worker_ends(hora_pool *pool, struct hora__timer_run *run)
 {
     assert(run->timer == NULL);
-    hora__mutex_lock(&queue->object.lock);
+    hora__mutex_lock(&pool->queue->object.lock);
     hora__list_remove(&run->link);
-    hora__mutex_unlock(&queue->object.lock);
+    hora__mutex_unlock(&pool->queue->object.lock);
 }
 
 /* The stopping threads are all woken, whichever timer they wait for. Each looks for its own timer again. */
@@ -936,7 +930,7 @@ static bool drop_marked(struct hora__timer_node *node)
     if (!entry->is_timer || entry->stage != HORA__SWEPT)
         return false;
     entry->by_due.index = HORA__NODE_OUT;
-    end(hora__timer_of(entry));
+    clear_pending(hora__timer_of(entry));
     return true;
 }
 

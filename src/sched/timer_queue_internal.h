@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer_queue.c and
  * timer_queue_*.c */
-#ifndef HORA_SCHED_TIMER_QUEUE_INSIDE_H
-#define HORA_SCHED_TIMER_QUEUE_INSIDE_H
+#ifndef HORA_SCHED_TIMER_QUEUE_INTERNAL_H
+#define HORA_SCHED_TIMER_QUEUE_INTERNAL_H
 
 #include "sched/timer_queue.h"
 #include "timer/store.h"
@@ -54,16 +54,17 @@ struct timer_queue {
     struct hora__list stoppers;
     /* The number of timers that are counted in queue.size. Users of the queue do not see timers. */
     int hidden;
-    /* A worker notifies the observer that the clocks have parted. No entry can be taken until it returns. */
-    bool telling;
+    /* The number of workers that notify the observer that the clocks have parted. Several can, if the clocks
+     * part again meanwhile. No entry can be taken while it is not 0. */
+    int notifiers;
     /* The offsets between the timelines that were last handled; valid once base.watched is set. */
     struct hora__clock_offsets seen;
-    uint32_t set_backs;        /* how often the wall clock was seen to be set back; may wrap */
-    uint32_t refreshes;        /* how often a refresh of zones has begun or ended; may wrap */
-    hora_ns refreshed_at;      /* when `refreshes` was last raised, by the wall clock */
-    struct hora__list zones;   /* struct known_zone of zones.c */
-    struct hora__list zoned;   /* series states whose trigger has one of `zones` */
-    struct hora__list foreign; /* series states whose trigger has other zones */
+    uint32_t set_backs;            /* how often the wall clock was seen to be set back; may wrap */
+    uint32_t refreshes;            /* how often a refresh of zones has begun or ended; may wrap */
+    hora_ns refreshed_at;          /* when `refreshes` was last raised, by the wall clock */
+    struct hora__list zones;       /* struct known_zone of zones.c */
+    struct hora__list zoned;       /* series states whose trigger has one of `zones` */
+    struct hora__list other_zoned; /* series states whose trigger has other zones */
 };
 
 /* Returns the timer queue of a queue that is known to be one. */
@@ -93,14 +94,6 @@ static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queu
     return &timer_queue->lines[timer_queue->timer_line].exact;
 }
 
-/* Returns the timeline whose clock the due time of an entry refers to. */
-static inline enum hora__timeline hora__timer_queue_line(const struct timer_queue *timer_queue,
-                                                         const struct hora__entry *entry)
-{
-    assert(entry->line < HEAPS);
-    return entry->line == TIMERS_WITH_ADMISSION ? timer_queue->own : (enum hora__timeline)entry->line;
-}
-
 /* Unless a comment says otherwise, the functions below need the lock. hora_queue_free calls some of them
  * without it: no other thread is left then. */
 
@@ -115,9 +108,7 @@ static inline void hora__timer_queue_count(struct timer_queue *timer_queue, cons
 
 /* ---- timer_queue.c ---- */
 
-/* Pushes an entry into its heaps, which have room, or removes it from them. Neither counts the entry nor
- * changes its stage. */
-void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due);
+/* Removes an entry from its heaps. Neither counts the entry nor changes its stage. */
 void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry *entry);
 
 /* Inserts an entry into its heaps, which have room, counts it and makes it WAITS; gives it a sequence number

@@ -121,7 +121,7 @@ static bool has_run_once(struct hora__entry *entry)
 #endif
 
 /* The link of the entry itself stays unset until another one follows. */
-void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry)
+static void add_entry(struct hora__entries *entries, struct hora__entry *entry)
 {
     assert(!has_run_once(entry)); /* else the link would overwrite the note of its run */
     if (entries->first == NULL)
@@ -149,7 +149,7 @@ void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queu
     assert(hora__mutex_held(&queue->object.lock));
     hora__timer_queue_absorb(queue);
     view->queue = queue;
-    view->is_telling = timer_queue_of(queue)->telling;
+    view->is_notifying = timer_queue_of(queue)->notifiers > 0;
     for (int i = 0; i < LINES; i++)
         view->now[i] = hora__timer_queue_now(queue, (enum hora__timeline)i);
 }
@@ -297,7 +297,9 @@ void hora__timer_queue_discard(hora_queue *queue, struct hora__put *put)
 
 enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry *entry)
 {
-    return hora__timer_queue_line(timer_queue_of(queue), entry);
+    assert(entry->line < HEAPS);
+    return entry->line == TIMERS_WITH_ADMISSION ? timer_queue_of(queue)->own
+                                                : (enum hora__timeline)entry->line;
 }
 
 /* Calls `visit` for each entry of a heap, in no order. */
@@ -336,7 +338,7 @@ static void mark(struct hora__entry *entry, void *arg)
     assert(entry != NULL && arg != NULL);
     const struct sweep *sweep = arg;
     if (sweep->visit(entry, sweep->arg))
-        hora__entries_add(sweep->entries, entry);
+        add_entry(sweep->entries, entry);
 }
 
 void hora__timer_queue_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,

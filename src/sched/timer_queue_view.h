@@ -14,7 +14,7 @@ struct hora__timer_queue_view {
     /* The time of each timeline when the view began. */
     hora_ns now[3];
     /* No entry can be taken: a worker is notifying the observer that the clocks have parted. */
-    bool is_telling;
+    bool is_notifying;
 };
 
 /* Begins a view: absorbs the lanes and reads the clocks. */

@@ -3,12 +3,11 @@
  *
  * A trigger is immutable and reference-counted, so the operations need no lock. Each kind of trigger is a
  * struct that begins with a hora_trigger and has a table of functions, struct hora__trigger_kind; see
- * cron_trigger.c, periodic_trigger.c, instants_trigger.c and composed_trigger.c. */
+ * cron_trigger.c, periodic_trigger.c, instants_trigger.c, composed_trigger.c and calendar.c. */
 #include "sched/trigger.h"
 
 #include <assert.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/options.h"
 #include "sys/alloc.h"
@@ -51,12 +50,6 @@ hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_contex
         return HORA_NEVER;
     hora_ns next = trigger->kind->next(trigger, &own);
     return next == HORA_FOREVER ? HORA_NEVER : next;
-}
-
-hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
-{
-    assert(trigger != NULL && context != NULL);
-    return trigger->kind->next(trigger, context);
 }
 
 /* Users return HORA_NEVER, the least number, for no time. The library uses HORA_FOREVER, the greatest. */
@@ -109,30 +102,14 @@ int hora_trigger_refresh(hora_trigger *trigger)
 
 /* ---- in words ---- */
 
-/* Appends a string, as far as the buffer has room, but counts all of it. */
-void hora__text_add(struct hora__text *text, const char *piece)
-{
-    assert(piece != NULL);
-    size_t size;
-    char *rest = hora__text_rest(text, &size);
-    text->length += (size_t)snprintf(rest, size, "%s", piece);
-}
-
-void hora__text_add_number(struct hora__text *text, long long number)
-{
-    size_t size;
-    char *rest = hora__text_rest(text, &size);
-    text->length += (size_t)snprintf(rest, size, "%lld", number);
-}
-
 /* Returns the length of the whole text, even if the buffer was too small for it. */
 int hora_trigger_describe(const hora_trigger *trigger, char *text, size_t size)
 {
     if (trigger == NULL || (text == NULL && size != 0))
         return HORA_EINVAL;
-    struct hora__text whole = {.text = text, .size = size};
+    struct hora__text whole = hora__text_begin(text, size);
     trigger->kind->describe(trigger, &whole);
-    return (int)whole.length;
+    return hora__text_end(&whole);
 }
 
 /* ---- a function ---- */

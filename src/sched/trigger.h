@@ -11,19 +11,12 @@
 #include <hora/trigger.h>
 
 #include "base/ns.h"
+#include "base/text.h"
 #include "sys/atomic.h"
 
 /* The number of steps after which the search for a time gives up, so that a trigger that never has one
  * does not keep its caller forever. */
 enum { HORA__TRIGGER_TRIES = 100000 };
-
-/* A text that is being written into a buffer of the caller, like snprintf does: `length` is that of the
- * whole text, even if `size` bytes do not suffice for it. */
-struct hora__text {
-    char *text;
-    size_t size;
-    size_t length;
-};
 
 /* The operations of one kind of trigger. */
 struct hora__trigger_kind {
@@ -84,36 +77,16 @@ static inline int hora__trigger_join(int first, int second)
     return first > 0 || second > 0 ? 1 : 0;
 }
 
-/* Appends a string, and a number in decimal. */
-void hora__text_add(struct hora__text *text, const char *piece);
-void hora__text_add_number(struct hora__text *text, long long number);
-
 /* Appends a span of time as a whole number of the largest unit possible, for example "90 min". */
 void hora__text_add_span(struct hora__text *text, hora_ns span);
 
-/* Returns the unused part of the buffer, for a function that writes like snprintf, and its size; NULL and
- * 0 if the buffer is full. The caller adds the length of what it wrote. */
-static inline char *hora__text_rest(const struct hora__text *text, size_t *ret_size)
-{
-    assert(ret_size != NULL);
-    *ret_size = text->length < text->size ? text->size - text->length : 0;
-    return *ret_size > 0 ? text->text + text->length : NULL;
-}
-
-/* ---- calendar.c ---- */
-
-/* Returns the first moment at or after `from` that is not excluded; HORA_FOREVER if none is found. */
-hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from);
-
-/* Does what hora_zone_refresh does for the calendar's zone; 0 for UTC. */
-int hora__calendar_refresh(hora_calendar *calendar);
-
-/* Appends the exclusions in words. */
-void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text);
-
-/* Return the next time of a trigger, or of a function of the user; HORA_FOREVER if there is none. They
- * call user code, so the caller must hold no lock. */
-hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context);
+/* Returns the next time of a function of the user; HORA_FOREVER if there is none. Calls user code, so the
+ * caller must hold no lock. */
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg);
+
+/* ---- cron_trigger.c ---- */
+
+/* Returns the zone of a cron trigger, borrowed; NULL for UTC and for every other kind of trigger. */
+const hora_zone *hora__cron_trigger_zone(const hora_trigger *trigger);
 
 #endif

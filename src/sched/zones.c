@@ -3,10 +3,10 @@
  *
  * Mechanism         A zone that is named with an expression is read once for all tasks of the timer queue:
  *                   `zones` holds it as long as the timer queue lives. Other zones are hidden in triggers, so
- *                   `foreign` lists the series states of the tasks that have such triggers, whether they wait
- *                   or run. A refresh collects all zones and such triggers under the timer queue's lock, and
- *                   refreshes them without it, since that reads files. Then it makes all waiting tasks with a
- *                   zone due, and the workers that take them ask the triggers again.
+ *                   `other_zoned` lists the series states of the tasks that have such triggers, whether they
+ *                   wait or run. A refresh collects all zones and such triggers under the timer queue's lock,
+ *                   and refreshes them without it, since that reads files. Then it makes all waiting tasks
+ *                   with a zone due, and the workers that take them ask the triggers again.
  * Races             Triggers are asked without the lock, too, so a refresh can happen between asking and
  *                   queueing. Therefore refreshes are counted. A thread that takes or makes a task notes the
  *                   count before it asks the trigger, and compares when it queues the task. The count grows
@@ -14,8 +14,8 @@
  *                   from the collection, and its thread refreshes the zones itself. The count grows again
  *                   when all zones have been refreshed.
  * Invariants        Z1 no two zones of a timer queue have the same name.
- *                   Z2 the series state of a task whose trigger has a zone is in `zoned` or `foreign` as long
- *                      as its future lives. */
+ *                   Z2 the series state of a task whose trigger has a zone is in `zoned` or `other_zoned` as
+ *                      long as its future lives. */
 #include "sched/zones.h"
 
 #include <assert.h>
@@ -45,14 +45,6 @@ static struct known_zone *known_of(struct hora__list *link)
 static struct hora__series *series_of(struct hora__list *link)
 {
     return HORA__LIST_ENTRY(link, struct hora__series, zoned);
-}
-
-void hora__zones_init(hora_queue *queue)
-{
-    assert(queue != NULL);
-    hora__list_init(&timer_queue_of(queue)->zones);
-    hora__list_init(&timer_queue_of(queue)->zoned);
-    hora__list_init(&timer_queue_of(queue)->foreign);
 }
 
 /* The two lists of series states need no work: each future with such a state holds the timer queue, so
@@ -102,7 +94,9 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
     return other;
 }
 
-/* Looks in the list first. Tasks of one scheduler mostly use the same few zones, so the list is short. */
+/* Looks in the list first. Tasks of one scheduler mostly use the same few zones, so the list is short. The
+ * list has normal names: an offset that is written otherwise, such as "+0530", is not found and made anew,
+ * which reads no file; remember() finds its normal name. */
 int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, hora_error *reason)
 {
     assert(name != NULL && ret_zone != NULL);
@@ -160,7 +154,7 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
     assert(series != NULL && hora__list_is_empty(&series->zoned)); /* Z2 */
     series->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
     hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(known ? &timer_queue_of(queue)->zoned : &timer_queue_of(queue)->foreign,
+    hora__list_add_last(known ? &timer_queue_of(queue)->zoned : &timer_queue_of(queue)->other_zoned,
                         &series->zoned); /* Z2 */
     bool stale = series->refreshes != timer_queue_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
@@ -189,7 +183,7 @@ static size_t length_of(const struct hora__list *list)
     return length;
 }
 
-/* Take a reference to each zone, and to the trigger of each task in `foreign`. Tasks whose future is done
+/* Take a reference to each zone, and to the trigger of each task in `other_zoned`. Tasks whose future is done
  * are left out. A trigger is taken only once for neighbours in the list, which often share one; refreshing
  * it twice would be harmless. */
 static void take_locked(struct collection *collection, hora_queue *queue)
@@ -201,8 +195,8 @@ static void take_locked(struct collection *collection, hora_queue *queue)
          link = link->next)
         collection->zones[collection->zone_count++] = hora_zone_ref(known_of(link)->zone);
     const hora_trigger *last = NULL;
-    for (struct hora__list *link = timer_queue_of(queue)->foreign.next;
-         link != &timer_queue_of(queue)->foreign; link = link->next) {
+    for (struct hora__list *link = timer_queue_of(queue)->other_zoned.next;
+         link != &timer_queue_of(queue)->other_zoned; link = link->next) {
         hora_trigger *trigger = series_of(link)->rules->trigger;
         bool is_over = hora_future_is_done(&series_of(link)->scheduled->future);
         if (trigger == last || is_over || collection->trigger_count == collection->trigger_capacity)
@@ -233,7 +227,7 @@ static int collect(hora_queue *queue, struct collection *collection)
     for (;;) {
         hora__mutex_lock(&queue->object.lock);
         size_t zones = length_of(&timer_queue_of(queue)->zones),
-               triggers = length_of(&timer_queue_of(queue)->foreign);
+               triggers = length_of(&timer_queue_of(queue)->other_zoned);
         bool fits = zones <= collection->zone_capacity && triggers <= collection->trigger_capacity;
         if (fits) {
             count_locked(queue);

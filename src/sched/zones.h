@@ -5,8 +5,6 @@
 
 #include "sched/scheduled.h"
 
-/* Initialise the lists of zones and of tasks with zones in a new timer queue. */
-void hora__zones_init(hora_queue *queue);
 /* Release the zones of a timer queue that is being freed; no other thread uses it any more. */
 void hora__zones_forget(hora_queue *queue);
 
@@ -22,10 +20,5 @@ uint32_t hora__zones_seen(hora_queue *queue);
  * no zone. `seen` is from hora__zones_seen. `known`: the zone comes from hora__zones_get, so the timer
  * queue has it already. Takes the timer queue's lock. */
 void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known);
-
-/* ---- cron_trigger.c ---- */
-
-/* Returns the zone of a cron trigger, borrowed; NULL for UTC and for every other kind of trigger. */
-const hora_zone *hora__zones_of(const hora_trigger *trigger);
 
 #endif

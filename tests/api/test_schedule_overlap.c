@@ -278,3 +278,41 @@ TEST(schedule_overlap_loses_no_time, "")
     END(&tick, future);
     stage_close(&s);
 }
+
+/* ---- a hook that refuses a run which is cancelled at the same time ---- */
+
+static hora_future *series;
+static atomic_int asked;
+
+static int cancel_and_refuse_second(hora_pool *pool, const hora_run_info *run, void *arg)
+{
+    (void)pool;
+    (void)run;
+    (void)arg;
+    if (++asked != 2)
+        return 0;
+    CHECK(hora_future_cancel(series, false) >= 0);
+    return HORA_EINVAL;
+}
+
+/* The cancelled run leaves the runs of the series, although the hook does not let it begin. */
+TEST(overlapping_run_that_is_refused_and_cancelled_ends, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .before = cancel_and_refuse_second));
+    struct tick tick = {.stage = &s, .waits = true};
+    asked = 0;
+    series = START(&s, &tick, .initial_delay = SEC(1), .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW,
+                   .overlap_max = 2);
+    stage_pass(&s, 2);
+    CHECK_INT(asked, 2);
+    CHECK_INT(info_of(series).running, 1);
+    CHECK_OK(hora_latch_count_down(s.gate));
+    stage_settle(&s);
+    CHECK_INT(info_of(series).running, 0);
+    CHECK_INT(info_of(series).runs, 1);
+    CHECK_INT(tick.runs, 1);
+    CHECK_INT(tick.drops, 1);
+    END(&tick, series);
+    stage_close(&s);
+}

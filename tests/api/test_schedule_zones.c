@@ -331,6 +331,29 @@ TEST(refresh_reaches_zones_inside_of_triggers, "")
     FINISH(future);
 }
 
+/* A calendar of UTC has no zone that could be refreshed, nor has a function: it is not asked again. */
+TEST(refresh_leaves_exclusions_of_utc_alone, "")
+{
+    BEGIN(1);
+    struct timetable table = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = (int[]){1, HOUR, -1}};
+    hora_calendar *calendar = NULL;
+    hora_trigger *inner = NULL, *excluding = NULL;
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 0), &calendar, NULL));
+    CHECK_OK(hora_trigger_new(timetable_next, &table, NULL, &inner));
+    CHECK_OK(hora_trigger_new_excluding(inner, calendar, &excluding));
+    hora_future *future = START(&s, &tick, .trigger = excluding);
+    stage_pass(&s, 2);
+    CHECK_STARTS(&tick, 1);
+    int calls = table.calls;
+    CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);
+    stage_settle(&s);
+    CHECK_INT(table.calls, calls);
+    CHECK_POINTER(hora_trigger_unref(inner), NULL);
+    CHECK_POINTER(hora_trigger_unref(excluding), NULL);
+    CHECK_POINTER(hora_calendar_unref(calendar), NULL);
+    FINISH(future);
+}
+
 /* A task that has ended, but whose future still exists, has no zone to be refreshed; nor have others. */
 TEST(refresh_looks_at_those_that_go_on, "")
 {

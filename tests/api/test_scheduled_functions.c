@@ -108,6 +108,43 @@ static int do_nothing(void)
     return 0;
 }
 
+static hora_ns close_registrar(const hora_trigger_context *context, void *arg)
+{
+    (void)context;
+    CHECK_OK(hora_registrar_close(arg));
+    return HORA_NEVER;
+}
+
+/* The registrar is closed while functions are scheduled, and the scheduler refuses one of them. The code and the
+ * message both say that the registrar is closed. */
+TEST(scheduled_functions_that_meet_a_close_are_told_of_it, "")
+{
+    struct office o;
+    hora_trigger *trigger = NULL;
+    hora_error error;
+    office_open(&o, 1);
+    office_bind(&o);
+    CHECK_OK(hora_trigger_new(close_registrar, o.registrar, NULL, &trigger));
+    const hora_scheduled_function closing = {
+        do_nothing, "closing", "here.c", 1, {.struct_size = sizeof(hora_declaration), .trigger = trigger}};
+    const hora_scheduled_function refused = {
+        do_nothing,
+        "refused",
+        "here.c",
+        2,
+        {.struct_size = sizeof(hora_declaration),
+         .fixed_rate = HORA_SECONDS(1),
+         .schedule = HORA_SCHEDULE(.options = HORA_TASK_OPTIONS(.key = 7))}};
+    const hora_scheduled_function *functions[] = {&closing, &refused};
+    CHECK_ERROR(hora_registrar_add_functions(o.registrar,
+                                             &(hora_scheduled_functions){functions, functions + 2}, &error),
+                HORA_ECLOSED);
+    CHECK_INT(error.code, HORA_ECLOSED);
+    CHECK_INT(strcmp(error.message, "scheduled functions: the object is closed"), 0);
+    CHECK_POINTER(hora_trigger_unref(trigger), NULL);
+    office_close(&o);
+}
+
 static const hora_scheduled_function good = {
     do_nothing,
     "good",

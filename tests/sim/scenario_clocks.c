@@ -349,3 +349,45 @@ MEDIUM_SCENARIO(clocks_one_of_two_tellers_ends_its_thread)
 {
     teller_ends(2);
 }
+
+/* A listener that takes its time, the second call longer than the first. */
+static _Atomic hora_ns reported; /* how far the wall clock was set, by the calls that have returned */
+
+static void report_slowly(hora_pool *from, const hora_event *event, void *context)
+{
+    note_event(from, event, context);
+    (void)hora_sleep(events * SECOND); /* the end of the scheduler may interrupt it */
+    reported += event->stepped;
+}
+
+static int check_reported(void *arg, void **ret_result)
+{
+    CHECK(reported == 140 * SECOND || !test_is_exact());
+    return jobs_run(arg, ret_result);
+}
+
+/* The wall is set twice, and a second thread may see the second step while the first one still reports the
+ * first. What has become due begins when both steps have been reported. */
+MEDIUM_SCENARIO(clocks_two_reports_at_once)
+{
+    hora_future *future;
+    events = 0;
+    reported = 0;
+    jobs_begin(
+        HORA_SCHEDULER_OPTIONS(.core_threads = 2, .listener = HORA_LISTENER(.clock_stepped = report_slowly)));
+    jobs[0].on_wall = true;
+    jobs[0].due = 100 * SECOND;
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(check_reported, &jobs[0], .drop = jobs_drop),
+                                          HORA_SCHEDULE(.at = {jobs_wall_start + 100 * SECOND}), &future,
+                                          NULL));
+    hora_future *far = once_at(1, 500 * SECOND); /* starts the second worker */
+    hora__sim_step_wall(40 * SECOND);
+    hora__sim_step_wall(100 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    CHECK(hora_future_cancel(far, false) >= 0);
+    jobs_unref(future);
+    jobs_unref(far);
+    jobs_end();
+    jobs_check(0, 1);
+    jobs_check(1, jobs[1].runs);
+}

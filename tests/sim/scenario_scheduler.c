@@ -474,3 +474,47 @@ SCENARIO(scheduler_refuses_the_future_of_another)
     CHECK_OK(hora_pool_free(other));
     jobs_check(0, jobs[0].runs);
 }
+
+/* ---- no core thread is left while the first worker is started ---- */
+
+static hora_latch *has_run;
+
+static int run_and_count_down(void *arg, void **ret_result)
+{
+    int code = jobs_run(arg, ret_result);
+    CHECK_OK(hora_latch_count_down(has_run));
+    return code;
+}
+
+static void drop_core(void *arg)
+{
+    (void)arg;
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 0, NULL));
+}
+
+/* The task runs although no thread waits for its future, and no other task is scheduled. */
+static void task_meets_drop_of_core(bool is_detached)
+{
+    CHECK_OK(hora_latch_new(1, NULL, &has_run, NULL));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    test_thread *other = test_thread_start(NULL, drop_core, NULL);
+    hora_future *future = NULL;
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(run_and_count_down, &jobs[0], .drop = jobs_drop), 0,
+                                     is_detached ? NULL : &future));
+    CHECK_OK(hora_latch_await(has_run));
+    test_thread_join(other);
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+    CHECK_OK(hora_latch_free(has_run));
+}
+
+SCENARIO(scheduler_task_meets_drop_of_core)
+{
+    task_meets_drop_of_core(false);
+}
+
+SCENARIO(scheduler_detached_task_meets_drop_of_core)
+{
+    task_meets_drop_of_core(true);
+}

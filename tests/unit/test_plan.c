@@ -389,3 +389,34 @@ TEST(plan_offsets_are_spread_evenly, "")
     for (int i = 0; i < 25; i++)
         check_is_even(formats[i % 5], spreads[i / 5]);
 }
+
+/* ---- start_within ---- */
+
+static hora_ns ten_later(const hora_trigger_context *context, void *arg)
+{
+    (void)arg;
+    return context->last_planned + 10;
+}
+
+/* A run that is late by start_by is dropped, also if start_by is only a nanosecond. */
+TEST(plan_start_by_drops_what_is_late_by_that_much, "")
+{
+    const hora_schedule schedules[] = {
+        {.struct_size = sizeof(hora_schedule)},
+        {.struct_size = sizeof(hora_schedule), .fixed_rate = 10},
+        {.struct_size = sizeof(hora_schedule), .fixed_delay = 10},
+        {.struct_size = sizeof(hora_schedule), .next = ten_later},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+        for (hora_ns start_by = 1; start_by <= 3; start_by++)
+            for (hora_ns late = 0; late <= 3; late++) {
+                hora_trigger_context context = {
+                    .struct_size = sizeof context, .now = 100 + late, .last_planned = 90};
+                struct hora__decision decision = {.runs = true, .planned = 100};
+                int64_t dropped = hora__plan_start_by(&schedules[i], 10, &context, start_by, &decision);
+                CHECK_INT(dropped, late < start_by ? 0 : 1);
+                CHECK_INT(decision.runs, late < start_by);
+                hora_ns ahead = i == 0 ? HORA_FOREVER : i == 2 ? context.now + 10 : 110;
+                CHECK_INT(decision.planned, late < start_by ? 100 : ahead);
+            }
+}
