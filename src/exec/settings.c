@@ -213,10 +213,11 @@ int hora_pool_purge(hora_pool *pool)
         return error;
     void **items;
     int count;
+    void (*unref)(void *item);
     error = hora__pool_show(pool);
     if (error < 0)
         return error;
-    error = hora__queue_copy(pool->queue, &items, &count);
+    error = hora__queue_copy(pool->queue, &items, &count, &unref);
     if (error < 0)
         return error;
     int purged = 0;
@@ -227,7 +228,7 @@ int hora_pool_purge(hora_pool *pool)
             (void)hora_future_unref(items[i]); /* the entry's */
             purged++;
         }
-        (void)hora_future_unref(items[i]); /* the snapshot's */
+        unref(items[i]); /* the snapshot's */
     }
     hora__free(items);
     hora__pool_try_terminate(pool);

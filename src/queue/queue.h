@@ -216,9 +216,11 @@ __attribute__((warn_unused_result)) int hora__queue_begin_waiting(const hora_que
 /* ---- looking: contents.c ---- */
 
 /* Makes a snapshot of the elements that users see, in memory that the caller frees. With queue->ref it has a
- * reference to each element. HORA_ENOMEM, and the errors of hora__queue_check. */
-__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items,
-                                                         int *ret_count);
+ * reference to each element, and the caller releases each with *ret_unref: queue->unref may change as soon as
+ * the lock is free. *ret_unref is NULL if there are no references. HORA_ENOMEM, and the errors of
+ * hora__queue_check. */
+__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count,
+                                                         void (**ret_unref)(void *item));
 
 /* Returns the number of elements, including those that users do not see. HORA_EDEADLK, HORA_EFORKED. */
 int hora__queue_count(hora_queue *queue);
