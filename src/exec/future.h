@@ -249,15 +249,6 @@ void hora__conclude_resume(hora_thread *thread, bool concludes);
 /* Concludes all pending futures of a thread that a callback or a task is ending. */
 void hora__conclude_at_end(hora_thread *thread);
 
-/* Returns whether the future has a listener that has not been called. Takes the future's lock. */
-static inline bool hora__future_has_listeners(hora_future *future)
-{
-    hora__mutex_lock(&future->object.lock);
-    bool has = future->listeners != NULL;
-    hora__mutex_unlock(&future->object.lock);
-    return has;
-}
-
 /* Wakes the thread that reclaims the memory of a future. After this the memory belongs to that thread. */
 void hora__future_gone(struct hora__waiter *reclaimer);
 
