@@ -44,7 +44,7 @@ static void show_idleness(hora_pool *pool)
  * watcher sees the change. */
 void hora__pool_booked(hora_pool *pool)
 {
-    assert(!hora__mutex_held(&pool->queue->object.lock));
+    assert(!hora__mutex_held(&pool->object.lock));
     if (hora__atomic_load(&pool->idle_watchers) > 0)
         show_idleness(pool);
 }
@@ -171,7 +171,8 @@ void hora__pool_cancelled(hora_pool *pool)
 }
 
 /* Called by the thread that has cancelled the future, or made it expire. If a worker has taken the entry,
- * that worker will find the future done. */
+ * that worker will find the future done. The caller has a reference to the pool, because the pool may end,
+ * and its owner may free it, as soon as the entry has left the queue. */
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
     assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||

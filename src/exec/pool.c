@@ -92,6 +92,8 @@ static void destroy(struct hora__object *object)
     hora__ready_fd_destroy(&pool->idle_fd, NULL);
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
+    else if (pool->kind == NULL)
+        hora__object_leave(&pool->queue->object); /* see hora__queue_lend */
     hora__shared_free_list_destroy(&pool->shared_free_list);
     if (pool->observer != NULL)
         pool->observer->kind->pool_gone(pool->observer);
@@ -264,10 +266,12 @@ no_observer: /* the object exists, so destroy frees the rest */
     hora__object_leave(&pool->object);
     return error;
 no_object:
-    if (pool->owns_queue)
+    if (pool->owns_queue) {
         (void)hora_queue_free(pool->queue);
-    else if (kind == NULL)
+    } else if (kind == NULL) {
         hora__queue_give_back(pool->queue);
+        hora__object_leave(&pool->queue->object);
+    }
 no_queue:
     hora__shared_free_list_destroy(&pool->shared_free_list);
 no_shared_free_list:

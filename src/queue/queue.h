@@ -238,7 +238,9 @@ int hora__queue_listed(hora_queue *queue);
 /* ---- in the hands of a pool: queue.c ---- */
 
 /* Lends a queue of the user to a pool: from now on peek and snapshot return references to its elements.
- * HORA_EBUSY: another pool uses it. hora__queue_give_back undoes this. */
+ * HORA_EBUSY: another pool uses it. hora__queue_give_back undoes this. The pool becomes a visitor of the
+ * queue, and leaves it when its own memory is freed: a thread that cancels a task may still have a reference
+ * to the pool, and look into the queue, after the user has freed both. */
 __attribute__((warn_unused_result)) int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item),
                                                          void (*unref)(void *item));
 void hora__queue_give_back(hora_queue *queue);
