@@ -139,10 +139,9 @@ static void made_room(hora_completion_service *service)
  * service was freed, and releases the member's reference to the service. */
 static void member_done(hora_future *future, void *context)
 {
-    assert(future == ((struct service_member *)context)->member.future);
     struct service_member *member = context;
     hora_completion_service *service = member->service;
-    assert(member->member.future == future);
+    assert(member->put.item == future);
     (void)future;
     hora__mutex_lock(&service->object.lock);
     bool is_let_go = member->is_let_go;

@@ -306,9 +306,9 @@ void hora__conclude_resume(hora_thread *thread, bool concludes)
 
 /* ---- registering ---- */
 
-/* If the future is done, a listener of hora itself is called at once. One of the user is added to the ring. If
- * it is the only one there, it goes through hora__future_conclude, which may put it off; else another call is
- * about to call those before it, and calls it after them (I2). */
+/* If the future is done, a listener of hora itself is called at once. One of the user is added to the ring.
+ * If it is the only one there, it goes through hora__future_conclude, which may put it off; else another call
+ * is about to call those before it, and calls it after them (I2). */
 void hora__future_listen(hora_future *future, struct hora__listener *listener)
 {
     assert(listener->done != NULL);

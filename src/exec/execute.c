@@ -83,12 +83,6 @@ void hora__pool_unaccept(hora_pool *pool)
     hora__pool_booked(pool);
 }
 
-void hora__pool_finish(hora_pool *pool)
-{
-    book(pool, HORA__FINISHED);
-    hora__pool_booked(pool);
-}
-
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
 {
     assert(hold->finished >= 0);
@@ -99,9 +93,10 @@ void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
 /* Counts the ending first, so that a thread that finds the books even also finds the ending counted. */
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
-    assert((int)ending >= 0 && ending < HORA__ENDINGS);
+    assert(ending < HORA__ENDINGS);
     hora__counter_add_publish(&pool->endings[ending], 1);
-    hora__pool_finish(pool);
+    book(pool, HORA__FINISHED);
+    hora__pool_booked(pool);
 }
 
 /* For a future that is not done, whose entry ends nevertheless, the ending is HORA__FAILED. */
@@ -405,8 +400,8 @@ int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
     return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
 }
 
-/* As hora__pool_execute, in a pool that measures. Other threads may cancel the future and drop its task at
- * the same time, so the task and its name are copied. Not inlined, because few pools measure. */
+/* As hora_pool_execute_future, in a pool that measures. Other threads may cancel the future and drop its task
+ * at the same time, so the task and its name are copied. Not inlined, because few pools measure. */
 __attribute__((noinline)) static int execute_measured(hora_pool *pool, hora_future *future)
 {
     assert(hora__pool_measures(pool));
@@ -419,20 +414,17 @@ __attribute__((noinline)) static int execute_measured(hora_pool *pool, hora_futu
     return error;
 }
 
-int hora__pool_execute(hora_pool *pool, hora_future *future)
-{
-    if (hora__pool_measures(pool))
-        return execute_measured(pool, future);
-    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
-}
-
 int hora_pool_execute_future(hora_pool *pool, hora_future *future)
 {
     int error = hora__pool_check(pool);
     if (error < 0 || future == NULL || future->task.run == NULL)
         return error < 0 ? error : HORA_EINVAL;
     error = hora__object_check(&future->object);
-    return error < 0 ? error : hora__pool_execute(pool, future);
+    if (error < 0)
+        return error;
+    if (hora__pool_measures(pool))
+        return execute_measured(pool, future);
+    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
 }
 
 /* Checks the arguments of a submission, and makes its future. */

@@ -189,7 +189,6 @@ struct race {
     hora_completion_service *service; /* reports the futures that are done */
     int active;                       /* number of futures that were executed and not yet taken from it */
     int failure;                      /* the code, or the error, of the future that failed last */
-    void *result;
 };
 
 /* Submits the next task. */

@@ -112,7 +112,6 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
 /* As rescue of struct hora__queue_owner. */
 static bool rescue(struct hora__queue_owner *owner)
 {
-    assert(owner->object != NULL);
     return hora__pool_rescue(HORA__LIST_ENTRY(owner, struct hora_pool, owner));
 }
 

@@ -251,9 +251,6 @@ void hora__pool_accept(hora_pool *pool);
 /* Books an accepted task as withdrawn: its submitter has taken it back. */
 void hora__pool_unaccept(hora_pool *pool);
 
-/* Books a task as finished that no worker counts. */
-void hora__pool_finish(hora_pool *pool);
-
 /* Books the tasks that a worker has finished, and releases what it holds of the queue. */
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold);
 
@@ -366,15 +363,12 @@ __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, c
                                                               const hora_task_options *terms,
                                                               hora_future **ret_future);
 
-/* As hora__pool_execute, for a future that no other thread has seen. */
+/* As hora_pool_execute_future, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
 /* Finds a place for a future: a new worker or the queue. Returns 0, HORA_EFULL, HORA_ESHUTDOWN, or another
  * error if there is no memory or no thread. */
 __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);
-
-/* Places a future; if there is no place, applies the rejection rule. */
-__attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora_future *future);
 
 /* Takes the result of placing a future. If that is a refusal, applies the rejection rule, and returns its
  * result; else returns `error`. */

@@ -359,7 +359,7 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
     /* A worker that still has to put a series back returns and does that first. It need not settle the queue
      * now: it searches again before it sleeps, or it ends because there are too many workers, and then the
      * idle ones have been interrupted and search. */
-    bool owes_return = ret_taken->series != NULL && ret_taken->series->ended != NULL;
+    bool owes_return = hora__taken_owes_return(ret_taken);
     if (item == NULL && !owes_return && hold->activity != NULL) {
         if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
             hora__atomic_store(hold->activity, 0); /* first: when the books are even, no worker is active */

@@ -26,7 +26,6 @@ static struct array_queue *array_of(hora_queue *queue)
  * no division, and head + i cannot overflow. */
 static void **slot(struct array_queue *array, int i)
 {
-    assert(i >= 0 && i < array->base.capacity);
     assert(i >= 0 && i < array->base.capacity && array->head < array->base.capacity); /* I1 */
     int to_end = array->base.capacity - array->head;
     return &array->ring[i < to_end ? array->head + i : i - to_end]; /* I2 */

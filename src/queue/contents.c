@@ -56,7 +56,7 @@ int hora_queue_contains(hora_queue *queue, const void *item)
 }
 
 /* Takes elements that can be taken now, and serves the queue once at the end, so that putters are admitted in
- * one step. */
+ * one step. Refuses to drain a queue to itself, as the JDK does. */
 int hora_queue_drain(hora_queue *queue, void **items, int max)
 {
     if (items == NULL || (void *)items == (void *)queue)
