@@ -282,7 +282,7 @@ bool hora__future_puts_off_end(hora_future *future)
     return true;
 }
 
-bool hora__conclude_interrupt(hora_thread *thread)
+bool hora__conclude_suspend(hora_thread *thread)
 {
     assert(thread == hora__thread_existing());
     bool concludes = thread->concludes;

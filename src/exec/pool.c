@@ -212,7 +212,7 @@ static void init_lists(hora_pool *pool)
     hora__list_init(&pool->workers);
     hora__list_init(&pool->ended);
     hora__list_init(&pool->terminations);
-    hora__list_init(&pool->quiescers);
+    hora__list_init(&pool->idle_waiters);
     hora__list_init(&pool->submitters);
     hora__list_init(&pool->reapers);
     hora__list_init(&pool->leavers);
@@ -241,11 +241,11 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
         goto no_queue;
     /* Users who look into the queue get references to futures. hora__queue_lend does this for theirs. */
     if (pool->owns_queue || kind != NULL)
-        hora__queue_count_elements(pool->queue, ref_future, unref_future);
+        hora__queue_set_ref(pool->queue, ref_future, unref_future);
     pool->work = hora__work_kind_of(pool->queue);
     struct hora__work_source *source = hora__work_source_of(pool->queue);
     if (options->spin > 0 && source != NULL) {
-        source->comes = &pool->books;
+        source->books = &pool->books;
         source->spin = options->spin;
     }
     error = hora__object_init(&pool->object, options->clock, destroy);
@@ -556,7 +556,7 @@ static bool is_terminated_locked(hora_pool *pool)
 }
 
 /* Returns whether the pool is idle: every accepted task has ended. */
-static bool is_quiet_locked(hora_pool *pool)
+static bool is_idle_locked(hora_pool *pool)
 {
     assert(hora__mutex_held(&pool->object.lock));
     return hora__books_are_even(&pool->books);
@@ -645,7 +645,7 @@ int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
     int error = hora__pool_check(pool);
     if (error < 0)
         return error;
-    struct condition condition = {.is_so_locked = is_quiet_locked, .list = &pool->quiescers};
+    struct condition condition = {.is_so_locked = is_idle_locked, .list = &pool->idle_waiters};
     hora__pool_watch(pool, 1); /* before the first check: see hora__pool_booked */
     error = wait_for(pool, &condition, timeout);
     hora__pool_watch(pool, -1);
@@ -695,7 +695,7 @@ static struct hora__list *still_to_come_locked(hora_pool *pool)
         return &pool->reapers;
     if (!is_terminated_locked(pool))
         return &pool->terminations;
-    return is_quiet_locked(pool) ? NULL : &pool->quiescers;
+    return is_idle_locked(pool) ? NULL : &pool->idle_waiters;
 }
 
 /* Waits until all worker threads have reached their last step, the pool has terminated, and all tasks are

@@ -36,7 +36,7 @@ struct hora__pool_kind {
     /* As hora__pool_place. */
     int (*place)(hora_pool *pool, hora_future *future);
     /* A worker was woken because the offsets between the clocks have changed. */
-    void (*look)(hora_pool *pool);
+    void (*clocks_changed)(hora_pool *pool);
     /* Decides what a worker runs that has taken an entry. Returns a future with a reference, whose entry the
      * worker closes afterwards. NULL: nothing; the entry is in the queue again. */
     hora_future *(*admit)(hora_pool *pool, hora_future *future);
@@ -130,7 +130,7 @@ struct hora_pool {
     int64_t ended_endings[HORA__ENDINGS]; /* tasks of workers that have ended, by ending */
     /* Threads that wait. */
     struct hora__list terminations; /* for the end of the pool */
-    struct hora__list quiescers;    /* for the pool to be idle */
+    struct hora__list idle_waiters; /* for the pool to be idle */
     struct hora__list submitters;   /* for room: see reject.c */
     struct hora__list reapers;      /* for `alive` to become 0 */
     uint32_t strandings;            /* how often the first two lists were nudged: see worker_add.c */
@@ -194,10 +194,10 @@ static inline bool hora__pool_measures(const hora_pool *pool)
 
 /* In a pool that measures: counts a submission under the name of the task. The caller has yet to place the
  * task. Tasks without a name are only in the books. */
-void hora__pool_comes(const hora_pool *pool, const hora_task *task);
+void hora__pool_count_submitted(const hora_pool *pool, const hora_task *task);
 
 /* Undoes that, if `error`, with which placing the task has ended, is not a refusal. */
-void hora__pool_came(const hora_pool *pool, const hora_task *task, int error);
+void hora__pool_uncount_submitted(const hora_pool *pool, const hora_task *task, int error);
 
 /* In a pool that measures: counts a cancelled task under its name. */
 static inline void hora__pool_count_cancelled(const hora_pool *pool, const hora_task *task)

@@ -204,14 +204,14 @@ static int spin_locked(struct hora__work_source *source, hora_thread *thread, ho
     struct hora__spin spin;
     hora__spin_begin(&spin, source->spin < timeout ? source->spin : timeout);
     for (bool goes_on = true;;) {
-        int64_t before = hora__books_accepted(source->comes);
+        int64_t before = hora__books_accepted(source->books);
         int error = take_locked(queue, taken, ret_item, wakes);
         if (error != HORA_EEMPTY || !goes_on)
             return error;
         source->spins = true;
         hora__work_serve(queue, wakes); /* tells submitters that they need not have a taker woken */
         hora__queue_exit(queue, wakes);
-        while (goes_on && hora__books_accepted(source->comes) == before)
+        while (goes_on && hora__books_accepted(source->books) == before)
             goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
         hora__mutex_lock(&queue->object.lock);
         source->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before the search: see work_source.c */
@@ -307,7 +307,7 @@ static void *next_locked(hora_queue *queue, bool claims, struct hora__hold *hold
     assert(hora__mutex_held(&queue->object.lock));
     void *item;
     if (hold->segment != NULL)
-        hora__backlog_let_go(queue, hold);
+        hora__backlog_release(queue, hold);
     if (take_locked(queue, ret_taken, &item, wakes) < 0)
         return NULL;
     book_finished(hold, books, 0);
@@ -378,7 +378,7 @@ void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__b
     hora__mutex_lock(&queue->object.lock);
     book_finished(hold, books, 0);
     if (hold->segment != NULL)
-        hora__backlog_let_go(queue, hold);
+        hora__backlog_release(queue, hold);
     hora__mutex_unlock(&queue->object.lock);
 }
 

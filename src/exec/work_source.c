@@ -276,8 +276,8 @@ void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__bo
         hora__counter_add_alone_publish(&books->finished, 1);
     /* A timer queue has many lanes, each with a lock under which a branch of the books changes. Passing
      * through all of them is too expensive for each task, so only a watcher does it (HORA__NOTHING). */
-    bool has_branches = queue->behaviour != NULL && queue->kind->next_due != NULL;
-    if (!has_branches || what == HORA__NOTHING)
+    bool has_due_times = queue->behaviour != NULL && queue->kind->next_due != NULL;
+    if (!has_due_times || what == HORA__NOTHING)
         hora__queue_collect(queue); /* this passes through the locks of the inbox, too */
     hora__mutex_unlock(&queue->object.lock);
 }

@@ -225,7 +225,7 @@ struct hora__work_source {
     hora_queue queue;                   /* first: the two begin at the same address */
     const struct hora__work_kind *kind; /* immutable */
     hora_ns spin;                    /* how long a taker spins before it sleeps; 0: not at all; immutable */
-    const struct hora__books *comes; /* with `spin`: show a spinning taker that a task came; immutable */
+    const struct hora__books *books; /* with `spin`: where a spinning taker sees a new task; immutable */
 
     /* The queue's lock guards the rest. */
     struct hora__waiter *searcher; /* the taker that was woken to search and has not begun to; NULL: none */

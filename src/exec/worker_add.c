@@ -195,7 +195,7 @@ static void tell_if_stranded(hora_pool *pool)
     hora__mutex_lock(&pool->object.lock);
     pool->strandings++;
     nudge_patient_locked(&pool->terminations, soon, &wakes);
-    nudge_patient_locked(&pool->quiescers, soon, &wakes);
+    nudge_patient_locked(&pool->idle_waiters, soon, &wakes);
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
 }

@@ -68,7 +68,7 @@ int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int
     queue->capacity = capacity;
     queue->drop = options->drop;
     queue->own_ref = options->ref;
-    hora__queue_count_elements(queue, options->ref, options->ref != NULL ? options->drop : NULL);
+    hora__queue_set_ref(queue, options->ref, options->ref != NULL ? options->drop : NULL);
     queue->compare = options->compare;
     hora__list_init(&queue->takers);
     hora__list_init(&queue->putters);
@@ -182,7 +182,7 @@ bool hora_queue_is_closed(const hora_queue *queue)
 
 /* ---- in the hands of a pool ---- */
 
-void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
+void hora__queue_set_ref(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
 {
     assert((ref == NULL) == (unref == NULL));
     queue->ref = ref;
@@ -200,7 +200,7 @@ int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(
     } else {
         queue->is_lent = true;
         hora__object_visit(&queue->object);
-        hora__queue_count_elements(queue, ref, unref);
+        hora__queue_set_ref(queue, ref, unref);
     }
     hora__mutex_unlock(&queue->object.lock);
     return error;
@@ -212,7 +212,7 @@ void hora__queue_give_back(hora_queue *queue)
     hora__mutex_lock(&queue->object.lock);
     assert(queue->is_lent || queue->behaviour != NULL); /* the queue of a scheduler is never lent */
     queue->is_lent = false;
-    hora__queue_count_elements(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
+    hora__queue_set_ref(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
     hora__mutex_unlock(&queue->object.lock);
 }
 

@@ -247,6 +247,6 @@ void hora__queue_give_back(hora_queue *queue);
 
 /* Sets the functions for references to elements; both NULL: peek and snapshot return the elements themselves.
  * The caller holds the lock, or no other thread uses the queue yet. */
-void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
+void hora__queue_set_ref(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
 
 #endif

@@ -431,17 +431,17 @@ static struct batch *batch_to_fill_locked(struct timed *timed)
 
 /* The result of insert for an element that must be put under the queue's lock. Not an error code: those are
  * negative. */
-enum { NOT_HERE = 1 };
+enum { NEEDS_QUEUE_LOCK = 1 };
 
-/* Inserts an element into the lane. Returns 0, HORA_ENOMEM, or NOT_HERE if the lane is shut or full, or if a
- * taker has to know of the element. */
+/* Inserts an element into the lane. Returns 0, HORA_ENOMEM, or NEEDS_QUEUE_LOCK if the lane is shut or full,
+ * or if a taker has to know of the element. */
 static int insert_locked(struct timed *timed, void *item, hora_ns due)
 {
     assert(hora__mutex_held(&timed->lane_lock));
     if (timed->shut || timed->lane_size >= timed->lane_room)
-        return NOT_HERE;
+        return NEEDS_QUEUE_LOCK;
     if (due < timed->lane_soonest && !may_be_soonest_locked(timed, due))
-        return NOT_HERE;
+        return NEEDS_QUEUE_LOCK;
     struct batch *batch = batch_to_fill_locked(timed);
     if (batch == NULL)
         return HORA_ENOMEM; /* `soonest` may be too early now: a taker absorbs the lane needlessly, no more */
@@ -815,7 +815,7 @@ int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due)
     int error = hora__queue_check(queue);
     if (error == 0)
         error = insert(timed_of(queue), item, due);
-    if (error != NOT_HERE)
+    if (error != NEEDS_QUEUE_LOCK)
         return error;
     struct hora__put put = {.item = item, .due = due, .has_due = true};
     return hora__queue_put_now(queue, &put);
