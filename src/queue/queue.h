@@ -156,6 +156,11 @@ __attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue,
                                                          const struct hora__queue_kind *kind, int capacity,
                                                          const hora_queue_options *options);
 
+/* Makes a delay queue that asks its elements for their delays: heaped.c. The options have been checked.
+ * HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+__attribute__((warn_unused_result)) int hora__asked_queue_new(const hora_queue_options *options,
+                                                              hora_queue **ret_queue);
+
 /* ---- entering and leaving: queue.c ---- */
 
 /* Returns whether the calling thread may use the queue: 0, HORA_EINVAL (NULL), HORA_EFORKED or HORA_EDEADLK

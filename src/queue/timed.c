@@ -36,13 +36,13 @@
  *              I4 the far batches have room for RESERVED more, or the lane has room for no element.
  *              I5 if there is a descriptor, or the queue is closed, the lane is shut: every put then takes
  *                 the queue's lock, under which it updates the descriptor or is refused. */
-#include "queue/timed.h"
-
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "base/reason.h"
+#include "queue/queue.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 #include "timer/far.h"
@@ -770,7 +770,8 @@ static const struct hora__queue_kind timed_kind = {
     .inserts_always = true,
 };
 
-int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
+/* Makes the queue; the options have been checked. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+static int make(const hora_queue_options *options, hora_queue **ret_queue)
 {
     struct timed *timed = hora__alloc(1, sizeof *timed);
     if (timed == NULL)
@@ -805,6 +806,20 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
 }
 
 /* ---- the public calls ---- */
+
+/* With `remaining`, the elements know their due times themselves, and heaped.c has the queue. */
+int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
+{
+    hora_queue_options own;
+    int error =
+        hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue, reason);
+    if (error < 0)
+        return error;
+    if (own.compare != NULL && own.remaining == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "compare", "compare has no effect without remaining");
+    error = own.remaining == NULL ? make(&own, ret_queue) : hora__asked_queue_new(&own, ret_queue);
+    return hora__reason_end(reason, error);
+}
 
 /* Tries the lane first; puts the element under the queue's lock only if a taker has to know of it, or if the
  * lane is shut or full. */
