@@ -83,13 +83,6 @@ void hora__pool_unaccept(hora_pool *pool)
     hora__pool_booked(pool);
 }
 
-void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
-{
-    assert(hold->finished >= 0);
-    hora__work_leave(pool->queue, hold, &pool->books);
-    hora__pool_booked(pool);
-}
-
 /* Counts the ending first, so that a thread that finds the books even also finds the ending counted. */
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
@@ -164,20 +157,6 @@ void hora__pool_cancelled(hora_pool *pool)
 {
     left_queue(pool);
     hora__pool_booked(pool);
-}
-
-/* Called by the thread that has cancelled the future, or made it expire. If a worker has taken the entry,
- * that worker will find the future done. The caller has a reference to the pool, because the pool may end,
- * and its owner may free it, as soon as the entry has left the queue. */
-void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
-{
-    assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||
-           hora__future_state(future) == HORA__FUTURE_EXCEPTIONAL);
-    if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
-        return;
-    hora__pool_cancelled(pool);
-    (void)hora_future_unref(future); /* the entry's */
-    hora__pool_try_terminate(pool);
 }
 
 /* Who uses a future while it is placed. */

@@ -20,16 +20,17 @@
 #include <assert.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/build.h"
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"
 #include "exec/backlog.h"
-#include "exec/options.h"
 #include "exec/pool_admission.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
+#include "sys/process.h"
 
 static enum hora__run_state state_of(const hora_pool *pool)
 {
@@ -115,10 +116,18 @@ static bool rescue(struct hora__queue_owner *owner)
     return hora__pool_rescue(HORA__LIST_ENTRY(owner, struct hora_pool, owner));
 }
 
-/* As cancelled of struct hora__queue_owner. */
+/* As cancelled of struct hora__queue_owner. If a worker has taken the entry, that worker will find the future
+ * done. The caller has a reference to the pool, because the pool may end, and its owner may free it, as soon
+ * as the entry has left the queue. */
 static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
-    hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
+    hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
+    assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED);
+    if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
+        return;
+    hora__pool_cancelled(pool);
+    (void)hora_future_unref(future); /* the entry's */
+    hora__pool_try_terminate(pool);
 }
 
 static void *ref_future(void *item)
@@ -167,6 +176,17 @@ static bool needs_no_futures(const hora_pool *pool)
            pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
+/* Writes the prefix of thread names: the given name and a dash, or pool-N-thread- if it is NULL. A global
+ * counter (sys/process.h) numbers the pools without a name, as in the JDK. */
+static void write_name(char *name, size_t size, const char *given)
+{
+    assert(size > 0);
+    if (given != NULL)
+        (void)snprintf(name, size, "%s-", given);
+    else
+        (void)snprintf(name, size, "pool-%d-thread-", hora__serial_next());
+}
+
 /* Copies the options, which have been checked, into a new pool. */
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
 {
@@ -194,7 +214,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     hora__atomic_init(&pool->owner.workers, 0);
     hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
     pool->owner.spin = options->spin;
-    hora__pool_name(pool->name, sizeof pool->name, options->name);
+    write_name(pool->name, sizeof pool->name, options->name);
 }
 
 /* Initialises the lists and atomic words of a new pool. */

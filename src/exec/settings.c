@@ -11,7 +11,6 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"
-#include "exec/options.h"
 #include "exec/pool.h"
 #include "sys/alloc.h"
 

@@ -206,8 +206,10 @@ static void book_end(struct hora__worker *worker)
     assert(worker->hold.finished >= 0);
     if (worker->must_serve)
         serve_queue(worker);
-    if (worker->hold.finished > 0 || worker->hold.segment != NULL)
-        hora__pool_leave_queue(worker->pool, &worker->hold);
+    if (worker->hold.finished > 0 || worker->hold.segment != NULL) {
+        hora__work_leave(worker->pool->queue, &worker->hold, &worker->pool->books);
+        hora__pool_booked(worker->pool);
+    }
 }
 
 /* Runs a future in the way of the pool's kind. Returns whether the future must be queued again; if not, its

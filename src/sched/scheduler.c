@@ -30,7 +30,6 @@
 #include "base/options.h"
 #include "base/reason.h"
 #include "exec/extra.h"
-#include "exec/options.h"
 #include "exec/pool_admission.h"
 #include "sched/detached.h"
 #include "sched/overlap.h"
