@@ -7,7 +7,7 @@
  *                   one without going to the list. If another worker has offered tasks, it claims one without
  *                   the lock (backlog.h).
  * Races             A taker may be interrupted or time out at the moment at which it is woken to search. The
- *                   lock decides between these: a taker that leaves the list without a task settles the
+ *                   lock decides between these: a taker that leaves the list without a task serves the
  *                   source, so that the task for which it was woken finds another taker. */
 #include <assert.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct taker {
     struct hora__taken *taken; /* receives a detached task; NULL: there can be none */
 };
 
-/* Takes the next task that can be taken, and settles the source. Returns 0, HORA_EEMPTY, or HORA_ECLOSED if
+/* Takes the next task that can be taken, and serves the source. Returns 0, HORA_EEMPTY, or HORA_ECLOSED if
  * the queue is closed and no task can be taken. */
 static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item,
                        struct hora__wakes *wakes)
@@ -356,7 +356,7 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
             return item;
     }
     item = next_locked(queue, claims, hold, ret_taken, books, &wakes);
-    /* A worker that still has to put a series back returns and does that first. It need not settle the queue
+    /* A worker that still has to put a series back returns and does that first. It need not serve the queue
      * now: it searches again before it sleeps, or it ends because there are too many workers, and then the
      * idle ones have been interrupted and search. */
     bool owes_return = hora__taken_owes_return(ret_taken);

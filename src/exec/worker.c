@@ -182,7 +182,7 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 }
 
 /* In a pool with admission control: gives back the ticket of a task, whether the task was run or not. If the
- * queue was not settled, the worker must do that. */
+ * queue was not served, the worker must do that. */
 static void end_run(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->pool->admission != NULL);
@@ -190,7 +190,7 @@ static void end_run(struct hora__worker *worker, hora_future *future)
         worker->must_serve = true;
 }
 
-/* Settles the queue after a run has ended: its ticket may let a task begin that this worker does not take. */
+/* Serves the queue after a run has ended: its ticket may let a task begin that this worker does not take. */
 static void serve_queue(struct hora__worker *worker)
 {
     assert(worker->must_serve);
@@ -199,7 +199,7 @@ static void serve_queue(struct hora__worker *worker)
         hora__work_look(worker->pool->queue);
 }
 
-/* Settles the queue if the worker must, books all finished tasks, and releases the segment that the worker
+/* Serves the queue if the worker must, books all finished tasks, and releases the segment that the worker
  * holds. */
 static void book_end(struct hora__worker *worker)
 {
@@ -339,7 +339,7 @@ static void *take_next(struct hora__worker *worker)
             hora__pool_booked(pool); /* the visit has booked the last finished task */
         return NULL;
     }
-    worker->must_serve = false; /* taking has settled the queue */
+    worker->must_serve = false; /* taking has served the queue */
     if (hora__atomic_load(&pool->room_waiters) != 0)
         hora__pool_room(pool);
     /* Only where a queued task may have to wait is there a last worker that waits for it alone. In a plain

@@ -33,7 +33,7 @@ struct hora__worker {
     int number;             /* the pool numbers its workers from 1; immutable once the worker is listed */
     bool is_plain;          /* is_simple, and its pool is not a scheduler; immutable */
     bool is_simple;         /* it has no observer, and its pool has no admission control; immutable */
-    bool must_serve;        /* with admission: a run has ended, and the queue was not settled afterwards */
+    bool must_serve;        /* with admission: a run has ended, and the queue was not served afterwards */
     bool adopted;           /* its thread adopted the record `prepared` */
     bool attached;          /* its thread is attached to the pool's virtual clock */
     struct hora__worker_observer *worker_observer; /* NULL: it is not observed; immutable */

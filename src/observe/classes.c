@@ -3,7 +3,7 @@
  *
  * How it works      A class is an admission class with a name. It is made before the lock of the pool's queue
  *                   is taken, and added and found by its name under that lock. A change that may let a task
- *                   begin is followed by settling the queue, and by starting workers, if some have ended
+ *                   begin is followed by serving the queue, and by starting workers, if some have ended
  *                   meanwhile.
  * Lifetime          Classes are never removed. They live as long as the pool's observer, since extras, which
  *                   may outlive the pool, refer to them. */
