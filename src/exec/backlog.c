@@ -489,6 +489,7 @@ static void seal(hora_queue *queue)
 /* Returns the first element without removing it; NULL: the container is empty. Recalls the offer. */
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
     if (queue->size == 0)

@@ -45,6 +45,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     return queue->size > 0 ? *slot(array_of(queue), 0) : NULL;
 }
 

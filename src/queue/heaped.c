@@ -69,6 +69,7 @@ static int grow(struct hora__heap *heap)
 
 static void *drain(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__heap *heap = &heaped_of(queue)->heap;
     if (heap->size == 0)
         return NULL;
@@ -96,6 +97,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct hora__heap *heap = &heaped_of(queue)->heap;
     return heap->size > 0 ? heap->entries[0].item : NULL;
 }

@@ -581,6 +581,7 @@ static void *take_first(struct timed *timed)
  * due later (I1, I2): then the clock need not be read. A clock that can be set back is always read. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct timed *timed = timed_of(queue);
     assert(hora__mutex_held(&queue->object.lock));
@@ -630,6 +631,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timed *timed = timed_of(queue);
     if (size_of(timed) == 0)
         return NULL;
@@ -639,6 +641,7 @@ static void *peek(hora_queue *queue)
 
 static void *drain(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timed *timed = timed_of(queue);
     return size_of(timed) > 0 ? take_first(timed) : NULL;
 }
@@ -690,6 +693,7 @@ static void look(const struct timed *timed, struct search *search)
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timed *timed = timed_of(queue);
     struct search search = {.item = item};
     struct hora__far_batch *empty = NULL;
@@ -730,6 +734,7 @@ static void copy_far(void *context, struct hora__timer_slot slot)
 /* Writes the elements in no particular order. */
 static void copy(hora_queue *queue, void **items, int max)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct timed *timed = timed_of(queue);
     struct copying copying = {items, max, 0};
     for (int i = 0; i < timed->heap.size && i < max; i++)
