@@ -125,6 +125,7 @@
     X(ADMISSION_CHANGE_UNSEEN, "a class gets another limit, and no worker is told")                       \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                        \
     X(CONCLUDE_FORGETS_PENDING, "a future that ends within a callback is never concluded")                \
+    X(CONCLUDE_CALLS_OWN_LATE, "a callback waits for a group whose listener comes after it")              \
     X(HELP_KNOWS_NO_END, "a waiting worker runs tasks on its stack to any depth")                         \
     X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")            \
     X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told about it")                            \

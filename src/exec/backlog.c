@@ -111,7 +111,8 @@ static bool at_end(const struct backlog *backlog, struct hora__position position
 /* ---- segments ---- */
 
 /* With the queue's lock held: puts a segment that has left the chain on the free list. If workers still hold
- * it, the last of them does so (hora__backlog_let_go). Takes the inbox's lock, which guards the free list. */
+ * it, the last of them does so (hora__backlog_release). Takes the inbox's lock, which guards the free
+ * list. */
 static void give_back(struct backlog *backlog, struct hora__segment *segment)
 {
     assert(segment != NULL);
@@ -207,7 +208,7 @@ void hora__backlog_recall(hora_queue *queue)
     advance(backlog, 0);
 }
 
-void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold)
+void hora__backlog_release(hora_queue *queue, struct hora__hold *hold)
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct hora__segment *segment = hold->segment;
@@ -233,7 +234,7 @@ bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold)
     struct backlog *backlog = backlog_of(queue);
     if (!backlog->offered || backlog->front.segment == hold->segment)
         return false;
-    hora__backlog_let_go(queue, hold);
+    hora__backlog_release(queue, hold);
     hold_front(backlog, hold);
     return true;
 }
@@ -386,7 +387,7 @@ static int form_locked(struct backlog *backlog, const hora_task *task)
 
 /* Returns whether a detached task may be accepted: the queue has not been shown, and its owner still accepts
  * tasks; see struct hora__offer. */
-static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__offer *offer)
+static bool accepts_detached_locked(const struct backlog *backlog, const struct hora__offer *offer)
 {
     assert(offer->task != NULL && offer->control != NULL);
     if (backlog->shown && !HORA__FAULT(BACKLOG_SHOWN_TOO_SOON))
@@ -401,7 +402,7 @@ static int insert_locked(struct backlog *backlog, const struct hora__offer *offe
     assert(hora__mutex_held(&backlog->inbox_lock) && (offer->task != NULL || offer->item != NULL));
     if (backlog->sealed || backlog->inbox_size >= backlog->inbox_room)
         return backlog->sealed ? HORA_ECLOSED : HORA_EFULL; /* I7 */
-    if (offer->task != NULL && !may_come_by_value_locked(backlog, offer))
+    if (offer->task != NULL && !accepts_detached_locked(backlog, offer))
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
         return HORA_ENOMEM;
@@ -488,6 +489,7 @@ static void seal(hora_queue *queue)
 /* Returns the first element without removing it; NULL: the container is empty. Recalls the offer. */
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
     if (queue->size == 0)

@@ -32,7 +32,7 @@ void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold);
 bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold);
 
 /* Releases the segment that the caller holds, if any. */
-void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold);
+void hora__backlog_release(hora_queue *queue, struct hora__hold *hold);
 
 /* Ends the offer, if there is one, and removes the tasks that have been claimed. */
 void hora__backlog_recall(hora_queue *queue);

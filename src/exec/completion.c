@@ -44,7 +44,7 @@ struct hora_completion_service {
 struct service_member {
     struct hora__member member; /* its link is in `members`, or in `late` */
     /* The service was freed and has released its reference to the future. Guarded by the service's lock. */
-    bool is_let_go;
+    bool is_released;
     hora_completion_service *service;
     struct hora__put put; /* the element for the queue, with the memory that the queue needs for it */
 };
@@ -139,17 +139,16 @@ static void made_room(hora_completion_service *service)
  * service was freed, and releases the member's reference to the service. */
 static void member_done(hora_future *future, void *context)
 {
-    assert(future == ((struct service_member *)context)->member.future);
     struct service_member *member = context;
     hora_completion_service *service = member->service;
-    assert(member->member.future == future);
+    assert(member->put.item == future);
     (void)future;
     hora__mutex_lock(&service->object.lock);
-    bool is_let_go = member->is_let_go;
-    if (!is_let_go)
+    bool is_released = member->is_released;
+    if (!is_released)
         hora__members_remove_locked(&service->members, &member->member);
     hora__mutex_unlock(&service->object.lock);
-    if (is_let_go) {
+    if (is_released) {
         member_free(member);
     } else if (!put(service, member)) {
         add_late(service, member);
@@ -164,14 +163,14 @@ static void member_gone(void *context)
 {
     struct service_member *member = context;
     hora_completion_service *service = member->service;
-    assert(member->is_let_go);
+    assert(member->is_released);
     member_free(member);
     hora__object_leave(&service->object);
 }
 
 /* Takes a pending member off the list, and returns its future with the member's reference; NULL: none is
  * pending. The listener stays registered and frees the member later. */
-static hora_future *let_go(hora_completion_service *service)
+static hora_future *release_pending(hora_completion_service *service)
 {
     hora_future *future = NULL;
     hora__mutex_lock(&service->object.lock);
@@ -179,7 +178,7 @@ static hora_future *let_go(hora_completion_service *service)
         struct service_member *member =
             HORA__LIST_ENTRY(service->members.pending.next, struct service_member, member.link);
         hora__members_remove_locked(&service->members, &member->member);
-        member->is_let_go = true; /* once the caller releases the reference, the member may be freed */
+        member->is_released = true; /* once the caller releases the reference, the member may be freed */
         future = member->member.future;
     }
     hora__mutex_unlock(&service->object.lock);
@@ -273,7 +272,7 @@ int hora_completion_service_free(hora_completion_service *service)
     if (waited_on)
         return HORA_EBUSY;
     hora_future *future;
-    while (service->owns_queue && (future = let_go(service)) != NULL)
+    while (service->owns_queue && (future = release_pending(service)) != NULL)
         (void)hora_future_unref(future);
     hora__object_leave(&service->object);
     return 0;

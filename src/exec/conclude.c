@@ -6,11 +6,12 @@
  *                   length. If each step called the next one, a long chain would overflow the stack.
  * How it works      If a thread has to conclude a future while it is already concluding another one, it only
  *                   adds the future to its list of pending futures. The outermost call concludes them one
- *                   after the other, in the order in which they were added. Listeners of hora itself (groups,
- *                   completion services) are called at once: they run no code of the user, and threads wait
- *                   for what they do. A thread for which no record can be made calls everything at once. A
- *                   pending future is linked into the thread's list by its field `waiters`: it is done, so no
- *                   thread waits for it.
+ *                   after the other, in the order in which they were added. A thread for which no record can
+ *                   be made calls everything at once. A pending future is linked into the thread's list by
+ *                   its field `waiters`: it is done, so no thread waits for it.
+ * Own listeners     Listeners of hora itself (groups, completion services) are called at once, before those
+ *                   of the user: they run no code of the user, and threads wait for what they do. A callback
+ *                   may be such a thread.
  * Helping           A worker may run another task from within a callback, because the callback waits for that
  *                   task. The worker concludes the futures that end in that task before it returns to the
  *                   callback: otherwise the callback might wait for one of their callbacks forever.
@@ -27,17 +28,23 @@
 
 /* ---- listeners ---- */
 
+/* Removes the listener that follows `previous` from the ring. */
+static struct hora__listener *unlink_next(hora_future *future, struct hora__listener *previous)
+{
+    struct hora__listener *listener = previous->next;
+    assert(future->listeners != NULL);
+    if (listener == future->listeners)
+        future->listeners = listener == previous ? NULL : previous;
+    previous->next = listener->next;
+    return listener;
+}
+
 /* Removes the first listener from the ring; NULL: the ring is empty. The caller holds the lock, or is the
  * only thread that still sees the future. */
 static struct hora__listener *pop_listener(hora_future *future)
 {
     struct hora__listener *last = future->listeners;
-    struct hora__listener *first = last != NULL ? last->next : NULL;
-    if (first == last)
-        future->listeners = NULL;
-    else
-        last->next = first->next;
-    return first;
+    return last != NULL ? unlink_next(future, last) : NULL;
 }
 
 /* Appends a listener to the ring. */
@@ -82,33 +89,35 @@ static void call_listeners(hora_future *future)
         call_listener(future, listener);
 }
 
-/* Removes the first listener of hora itself from the ring; NULL: none. Pops each listener once and appends
- * all but the one it returns, so the order of the others does not change. */
-static struct hora__listener *next_own_listener(hora_future *future)
+/* Removes the first listener of hora itself from the ring; NULL: none. *ret_has_others says whether listeners
+ * of the user are left. */
+static struct hora__listener *next_own_listener(hora_future *future, bool *ret_has_others)
 {
     struct hora__listener *own = NULL;
     hora__mutex_lock(&future->object.lock);
-    const struct hora__listener *last = future->listeners;
-    bool is_last = last == NULL;
-    while (!is_last) {
-        struct hora__listener *listener = pop_listener(future);
-        is_last = listener == last;
-        if (own == NULL && !listener->allocated)
-            own = listener;
+    struct hora__listener *last = future->listeners;
+    struct hora__listener *previous = last;
+    while (previous != NULL && own == NULL) {
+        if (!previous->next->allocated)
+            own = unlink_next(future, previous);
         else
-            push_listener(future, listener);
+            previous = previous->next != last ? previous->next : NULL;
     }
+    *ret_has_others = future->listeners != NULL;
     hora__mutex_unlock(&future->object.lock);
     return own;
 }
 
-/* Calls only the listeners of hora itself; those of the user stay in the ring. */
-static void call_own_listeners(hora_future *future)
+/* Calls only the listeners of hora itself; those of the user stay in the ring. Returns whether there are
+ * any. */
+static bool call_own_listeners(hora_future *future)
 {
     assert(hora__future_state(future) != HORA__FUTURE_NEW);
     struct hora__listener *listener;
-    while ((listener = next_own_listener(future)) != NULL)
+    bool has_others;
+    while ((listener = next_own_listener(future, &has_others)) != NULL)
         call_listener(future, listener);
+    return has_others;
 }
 
 /* ---- the end ---- */
@@ -237,17 +246,18 @@ __attribute__((noinline)) void hora__future_conclude(hora_future *future, bool c
 {
     assert((calls || drops) && hora__future_state(future) != HORA__FUTURE_NEW);
     hora_thread *thread;
+    /* First, and never put off: a callback may wait for a group that the future belongs to. */
+    if (calls && !HORA__FAULT(CONCLUDE_CALLS_OWN_LATE))
+        calls = call_own_listeners(future);
+    if (!calls && !drops)
+        return;
     /* Not put off: a callback may reclaim the future, which waits until its listeners have returned. */
     if (future->in_caller_memory) {
         conclude_now(future, calls, drops);
         return;
     }
     if (must_wait(&thread)) {
-        if (calls)
-            call_own_listeners(future);
-        calls = calls && hora__future_has_listeners(future);
-        if (calls || drops)
-            add_pending(thread, future, calls, drops);
+        add_pending(thread, future, calls, drops);
         return;
     }
     conclude_now(future, calls, drops);
@@ -272,7 +282,7 @@ bool hora__future_puts_off_end(hora_future *future)
     return true;
 }
 
-bool hora__conclude_interrupt(hora_thread *thread)
+bool hora__conclude_suspend(hora_thread *thread)
 {
     assert(thread == hora__thread_existing());
     bool concludes = thread->concludes;
@@ -296,21 +306,23 @@ void hora__conclude_resume(hora_thread *thread, bool concludes)
 
 /* ---- registering ---- */
 
-/* If the future is done and still has listeners, another call is about to call them; the new one is added to
- * the ring, so that it is called after them (I2). If it has none, a listener of the user goes through
- * hora__future_conclude, which may put it off; one of hora itself is called at once. */
+/* If the future is done, a listener of hora itself is called at once. One of the user is added to the ring.
+ * If it is the only one there, it goes through hora__future_conclude, which may put it off; else another call
+ * is about to call those before it, and calls it after them (I2). */
 void hora__future_listen(hora_future *future, struct hora__listener *listener)
 {
     assert(listener->done != NULL);
     hora__mutex_lock(&future->object.lock);
-    bool done = hora__future_state(future) != HORA__FUTURE_NEW && future->listeners == NULL;
-    if (!done || listener->allocated)
+    bool is_done = hora__future_state(future) != HORA__FUTURE_NEW;
+    bool is_first = future->listeners == NULL;
+    bool is_called_now = is_done && !listener->allocated;
+    if (!is_called_now)
         push_listener(future, listener);
     hora__mutex_unlock(&future->object.lock);
-    if (done && listener->allocated)
-        hora__future_conclude(future, true, false);
-    else if (done)
+    if (is_called_now)
         call_listener(future, listener);
+    else if (is_done && is_first)
+        hora__future_conclude(future, true, false);
 }
 
 int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *arg), void *arg,

@@ -35,7 +35,7 @@ static int make_future(void *context, const struct hora__taken *taken, void **re
     if (error < 0)
         return error;
     future->is_executed = true;
-    hora__future_born_enqueued(future, &pool->owner, 1);
+    hora__future_enqueued_fresh(future, &pool->owner, 1);
     future->by.came = taken->came;
     *ret_item = future;
     return 0;
@@ -108,10 +108,10 @@ static void ended(struct hora__worker *worker, int code)
 
 /* Replaces the body of an observed task: calls the real body and then reports its end. In this way
  * hora__worker_run_detached needs no test for an observer. */
-static int run_watched(void *arg, void **ret_result)
+static int run_observed(void *arg, void **ret_result)
 {
     struct hora__worker *worker = hora__thread_existing()->worker;
-    int code = worker->watched(arg, ret_result);
+    int code = worker->observed_run(arg, ret_result);
     ended(worker, code);
     return code;
 }
@@ -131,8 +131,8 @@ static bool prepare(struct hora__worker *worker)
     worker->stage = HORA__TASK_RUNS;
     /* A detached task has no time limits, so the observer cannot refuse it. */
     (void)worker->worker_observer->kind->begins(worker->worker_observer, NULL, &worker->taken.task);
-    worker->watched = worker->taken.task.run;
-    worker->taken.task.run = run_watched;
+    worker->observed_run = worker->taken.task.run;
+    worker->taken.task.run = run_observed;
     return true;
 }
 
@@ -162,7 +162,7 @@ __attribute__((noinline)) void hora__worker_run_detached(struct hora__worker *wo
 
 /* Runs the task or the timer that a worker has taken which is not plain: one with an observer, or one of a
  * scheduler. Not inlined, so that plain workers do not pay for it. */
-__attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *worker)
+__attribute__((noinline)) bool hora__worker_run_observed(struct hora__worker *worker)
 {
     assert(!worker->is_plain);
     if (hora__taken_has_timer(&worker->taken))

@@ -34,7 +34,7 @@ static void show_idleness(hora_pool *pool)
         hora__atomic_store(&pool->shows_idle, 0);
     hora__ready_fd_set(&pool->idle_fd, pool->object.clock, idle ? HORA__READY_NOW : HORA_FOREVER);
     if (idle)
-        hora__waiters_resolve_all(&pool->quiescers, 0, &wakes);
+        hora__waiters_resolve_all(&pool->idle_waiters, 0, &wakes);
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
 }
@@ -44,7 +44,7 @@ static void show_idleness(hora_pool *pool)
  * watcher sees the change. */
 void hora__pool_booked(hora_pool *pool)
 {
-    assert(!hora__mutex_held(&pool->queue->object.lock));
+    assert(!hora__mutex_held(&pool->object.lock));
     if (hora__atomic_load(&pool->idle_watchers) > 0)
         show_idleness(pool);
 }
@@ -83,25 +83,13 @@ void hora__pool_unaccept(hora_pool *pool)
     hora__pool_booked(pool);
 }
 
-void hora__pool_finish(hora_pool *pool)
-{
-    book(pool, HORA__FINISHED);
-    hora__pool_booked(pool);
-}
-
-void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
-{
-    assert(hold->finished >= 0);
-    hora__work_leave(pool->queue, hold, &pool->books);
-    hora__pool_booked(pool);
-}
-
 /* Counts the ending first, so that a thread that finds the books even also finds the ending counted. */
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
-    assert((int)ending >= 0 && ending < HORA__ENDINGS);
+    assert(ending < HORA__ENDINGS);
     hora__counter_add_publish(&pool->endings[ending], 1);
-    hora__pool_finish(pool);
+    book(pool, HORA__FINISHED);
+    hora__pool_booked(pool);
 }
 
 /* For a future that is not done, whose entry ends nevertheless, the ending is HORA__FAILED. */
@@ -127,13 +115,14 @@ enum hora__ending hora__ending_of(hora_future *future)
 }
 
 /* Not inlined, as the next: few pools measure. */
-__attribute__((noinline)) void hora__pool_comes(const hora_pool *pool, const hora_task *task)
+__attribute__((noinline)) void hora__pool_count_submitted(const hora_pool *pool, const hora_task *task)
 {
     if (hora__pool_measures(pool) && task->name != NULL)
         pool->observer->kind->submitted(pool->observer, task->name, 1);
 }
 
-__attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora_task *task, int error)
+__attribute__((noinline)) void hora__pool_uncount_submitted(const hora_pool *pool, const hora_task *task,
+                                                            int error)
 {
     assert(error < 0);
     bool is_lost = error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EINVAL;
@@ -170,19 +159,6 @@ void hora__pool_cancelled(hora_pool *pool)
     hora__pool_booked(pool);
 }
 
-/* Called by the thread that has cancelled the future, or made it expire. If a worker has taken the entry,
- * that worker will find the future done. */
-void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
-{
-    assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||
-           hora__future_state(future) == HORA__FUTURE_EXCEPTIONAL);
-    if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
-        return;
-    hora__pool_cancelled(pool);
-    (void)hora_future_unref(future); /* the entry's */
-    hora__pool_try_terminate(pool);
-}
-
 /* Who uses a future while it is placed. */
 enum ownership {
     KNOWN, /* other threads may use it at the same time */
@@ -215,8 +191,8 @@ static void enter(hora_pool *pool, hora_future *future, enum ownership ownership
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
-        hora__future_born_enqueued(future, &pool->owner,
-                                   ownership == FRESH || has_own_reference(ownership) ? 2 : 1);
+        hora__future_enqueued_fresh(future, &pool->owner,
+                                    ownership == FRESH || has_own_reference(ownership) ? 2 : 1);
         if (pool->observer != NULL)
             stamp(pool, future);
     }
@@ -404,25 +380,18 @@ int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
     return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
 }
 
-/* As hora__pool_execute, in a pool that measures. Other threads may cancel the future and drop its task at
- * the same time, so the task and its name are copied. Not inlined, because few pools measure. */
+/* As hora_pool_execute_future, in a pool that measures. Other threads may cancel the future and drop its task
+ * at the same time, so the task and its name are copied. Not inlined, because few pools measure. */
 __attribute__((noinline)) static int execute_measured(hora_pool *pool, hora_future *future)
 {
     assert(hora__pool_measures(pool));
     struct hora__task_copy own;
     hora__future_copy_task(future, &own);
-    hora__pool_comes(pool, &own.task);
+    hora__pool_count_submitted(pool, &own.task);
     int error = hora__pool_placed(pool, future, hora__pool_place(pool, future));
     if (error < 0)
-        hora__pool_came(pool, &own.task, error);
+        hora__pool_uncount_submitted(pool, &own.task, error);
     return error;
-}
-
-int hora__pool_execute(hora_pool *pool, hora_future *future)
-{
-    if (hora__pool_measures(pool))
-        return execute_measured(pool, future);
-    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
 }
 
 int hora_pool_execute_future(hora_pool *pool, hora_future *future)
@@ -431,7 +400,11 @@ int hora_pool_execute_future(hora_pool *pool, hora_future *future)
     if (error < 0 || future == NULL || future->task.run == NULL)
         return error < 0 ? error : HORA_EINVAL;
     error = hora__object_check(&future->object);
-    return error < 0 ? error : hora__pool_execute(pool, future);
+    if (error < 0)
+        return error;
+    if (hora__pool_measures(pool))
+        return execute_measured(pool, future);
+    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
 }
 
 /* Checks the arguments of a submission, and makes its future. */
@@ -467,16 +440,16 @@ int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
     if (pool->owner.spin > 0)
         future->spins = true; /* a thread that waits for the future spins first */
     if (pool->observer != NULL)
-        hora__pool_comes(pool, &future->task);
+        hora__pool_count_submitted(pool, &future->task);
     int error = place(pool, future, FRESH);
     if (error < 0)
         error = hora__pool_placed(pool, future, error);
     if (error < 0)
-        hora__pool_came(pool, &future->task, error);
+        hora__pool_uncount_submitted(pool, &future->task, error);
     return error;
 }
 
-/* On error hora__future_forget frees the future without dropping the task, which stays the caller's. */
+/* On error hora__future_discard frees the future without dropping the task, which stays the caller's. */
 int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     hora_future *future;
@@ -485,7 +458,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
         return error;
     error = hora__pool_place_fresh(pool, future);
     if (error < 0)
-        hora__future_forget(future);
+        hora__future_discard(future);
     else
         *ret_future = future;
     return error;
@@ -496,7 +469,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
 /* Queues a detached task, if the pool allows them and the queue is the right place for it. Returns whether it
  * did. The queue accepts a detached task only while the pool is running, and there is a worker, so unlike a
  * future it never has to be withdrawn. */
-static bool insert(hora_pool *pool, const hora_task *task)
+static bool offer_detached(hora_pool *pool, const hora_task *task)
 {
     assert(pool->kind == NULL && task->run != NULL);
     int32_t detached_mode = hora__atomic_load(&pool->detached_mode);
@@ -510,11 +483,11 @@ static bool insert(hora_pool *pool, const hora_task *task)
     };
     if (detached_mode == HORA__DETACHES_STAMPED) {
         offer.came = hora__pool_stamp(pool);
-        hora__pool_comes(pool, task);
+        hora__pool_count_submitted(pool, task);
     }
     if (pool->work->offer(pool->queue, &offer) < 0) {
-        hora__pool_came(pool, task,
-                        HORA_EAGAIN); /* the caller submits it with a future, and counts it then */
+        hora__pool_uncount_submitted(
+            pool, task, HORA_EAGAIN); /* the caller submits it with a future, and counts it then */
         return false;
     }
     hora__pool_work_came(pool);
@@ -534,15 +507,15 @@ static int execute_future(hora_pool *pool, const hora_task *task)
         return error;
     future->is_executed = true; /* no caller has a handle; the hooks see that in hora_run_info */
     if (pool->observer != NULL)
-        hora__pool_comes(pool, task);
+        hora__pool_count_submitted(pool, task);
     error = place(pool, future, GIVEN);
     if (error == 0 && !has_own_reference(GIVEN))
         return 0; /* only with the planted fault */
     if (is_refusal(error))
         error = hora__pool_reject(pool, future, error);
     if (error < 0) {
-        hora__pool_came(pool, task, error);
-        hora__future_forget(future);
+        hora__pool_uncount_submitted(pool, task, error);
+        hora__future_discard(future);
     } else {
         (void)hora_future_unref(future);
     }
@@ -557,5 +530,5 @@ int hora_pool_execute(hora_pool *pool, const hora_task *task)
         return error < 0 ? error : HORA_EINVAL;
     if (pool->kind != NULL)
         return pool->kind->execute(pool, task);
-    return insert(pool, task) ? 0 : execute_future(pool, task);
+    return offer_detached(pool, task) ? 0 : execute_future(pool, task);
 }

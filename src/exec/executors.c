@@ -113,7 +113,7 @@ int hora_executor_submit(const hora_executor *executor, const hora_task *task, h
         return error;
     error = executor->execute(future, executor->arg);
     if (error < 0)
-        hora__future_forget(future);
+        hora__future_discard(future);
     else
         *ret_future = future;
     return error < 0 ? error : 0;

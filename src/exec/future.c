@@ -11,8 +11,8 @@
  *                   never the thread's next task. The owner's entry ends together with the run, in the same
  *                   critical section: a thread that sees the future done also sees that no owner has it.
  * Creation          The thread that makes a future for a pool writes to it without the lock until it puts the
- *                   future into a queue or hands it to a worker (born_enqueued). No other thread can see the
- *                   future before that.
+ *                   future into a queue or hands it to a worker (hora__future_enqueued_fresh). No other
+ *                   thread can see the future before that.
  * After the end     The thread that makes the transition out of NEW releases the lock, wakes the waiting
  *                   threads, calls the listeners, and drops the argument. If the body is still running, the
  *                   runner drops the argument when the body returns. conclude.c calls the listeners and drops
@@ -145,7 +145,7 @@ int hora_future_new_promise(void (*drop_result_fn)(void *result), hora_future **
 
 /* Writes without the lock and without atomic operations: the queue has refused the future, so the caller is
  * still the only thread that sees it. */
-void hora__future_unborn(hora_future *future)
+void hora__future_dequeued_fresh(hora_future *future)
 {
     assert(hora__atomic_load(&future->object.references) >= 1 && future->runner == NULL);
     hora__atomic_init(&future->object.references, 1);
@@ -153,7 +153,7 @@ void hora__future_unborn(hora_future *future)
     future->entries = 0;
 }
 
-void hora__future_forget(hora_future *future)
+void hora__future_discard(hora_future *future)
 {
     future->owes_drop = false;
     (void)hora_future_unref(future);
@@ -384,11 +384,11 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 }
 
 /* Ends a run: makes its end the outcome of the future, unless a cancel or an expiry came first, and ends the
- * entry of `owner` (NULL: none) in the same critical section. With the verdict HORA__GOES_ON the future stays
- * NEW. Returns whether it is still NEW. `judge` may be NULL. */
+ * entry of `owner` (NULL: none) in the same critical section. With HORA__GOES_ON the future stays NEW.
+ * Returns whether it is still NEW. `callbacks` may be NULL. */
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result,
-                    enum hora__verdict verdict, const struct hora__queue_owner *owner,
-                    const struct hora__judge *judge)
+                    enum hora__run_end end, const struct hora__queue_owner *owner,
+                    const struct hora__run_callbacks *callbacks)
 {
     assert(thread == hora__thread_existing());
     struct completion after;
@@ -397,7 +397,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
         thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
     future->runner = NULL; /* from now on a cancel does not interrupt this thread */
     leave_owner_locked(future, owner);
-    bool stays_new = verdict == HORA__GOES_ON && hora__future_state(future) == HORA__FUTURE_NEW;
+    bool stays_new = end == HORA__GOES_ON && hora__future_state(future) == HORA__FUTURE_NEW;
     bool completed = !stays_new && complete_locked(future, result, failure, &after);
     /* It was cancelled while the body ran, so the cancelling thread left the drop to this one (I2). */
     bool drops_late = !completed && !stays_new && future->owes_drop;
@@ -407,8 +407,9 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
         future->owes_drop = false;
     }
     hora__mutex_unlock(&future->object.lock);
-    if (judge != NULL && judge->cannot_go_on != NULL && verdict == HORA__GOES_ON && !stays_new)
-        judge->cannot_go_on(judge->context); /* before code of the user can see the end of the series */
+    if (callbacks != NULL && callbacks->cannot_go_on != NULL && end == HORA__GOES_ON && !stays_new)
+        /* before code of the user can see the end of the series */
+        callbacks->cannot_go_on(callbacks->context);
     if (!completed || failure != 0)
         drop_result(future, result); /* I3: no caller will see it */
     if (completed)
@@ -418,9 +419,9 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     return stays_new;
 }
 
-/* Runs a future in a thread of the user. `success` is the verdict if the body returns 0. Returns 1 if the
- * future ran, 0 if it was done or running, or an error. *ret_stays_new is set only if it ran. */
-static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_new)
+/* Runs a future in a thread of the user. `success` is how the run ends if the body returns 0. Returns 1 if
+ * the future ran, 0 if it was done or running, or an error. *ret_stays_new is set only if it ran. */
+static int run(hora_future *future, enum hora__run_end success, bool *ret_stays_new)
 {
     assert(success == HORA__SUCCEEDS || success == HORA__GOES_ON);
     hora_thread *thread;
@@ -460,9 +461,9 @@ int hora_future_run_and_reset(hora_future *future)
 /* Calls the body between the two calls of the worker's observer. If `begins` refuses the run, returns the
  * code with which the future fails, and does not call the body. Not inlined, so that threads without an
  * observer do not pay for it. */
-__attribute__((noinline)) static int call_watched(hora_future *future,
-                                                  struct hora__worker_observer *worker_observer,
-                                                  void **ret_result)
+__attribute__((noinline)) static int call_observed(hora_future *future,
+                                                   struct hora__worker_observer *worker_observer,
+                                                   void **ret_result)
 {
     assert(worker_observer != NULL && !hora__mutex_held(&future->object.lock));
     int code = worker_observer->kind->begins(worker_observer, future, &future->task);
@@ -480,27 +481,29 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     void *result = NULL;
     HORA__PROBE(task_start, future, future->task.name);
     int failure = thread->worker_observer == NULL ? future->task.run(future->task.arg, &result)
-                                                  : call_watched(future, thread->worker_observer, &result);
+                                                  : call_observed(future, thread->worker_observer, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
     (void)end_run(future, thread, failure, result, failure == 0 ? HORA__SUCCEEDS : HORA__FAILS, owner, NULL);
     return true;
 }
 
-/* The judge is asked between the body and end_run, with no lock held: it takes the lock of the timer queue,
- * and the future may be cancelled in the meantime. end_run then ignores its verdict. */
-bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge)
+/* `ends` is called between the body and end_run, with no lock held: it takes the lock of the timer queue, and
+ * the future may be cancelled in the meantime. end_run then ignores what it has returned. */
+bool hora__future_run_scheduled(hora_future *future, hora_thread *thread,
+                                const struct hora__run_callbacks *callbacks)
 {
-    assert(judge->begins != NULL && judge->ends != NULL);
+    assert(callbacks->begins != NULL && callbacks->ends != NULL);
     if (!begin_run(future, thread, NULL))
         return false;
-    if (!judge->begins(future, judge->context))
+    if (!callbacks->begins(future, callbacks->context))
         return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL, NULL);
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
     int code = thread->worker_observer == NULL ? future->task.run(future->task.arg, &result)
-                                               : call_watched(future, thread->worker_observer, &result);
+                                               : call_observed(future, thread->worker_observer, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
-    return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL, judge);
+    return end_run(future, thread, code, result, callbacks->ends(future, code, callbacks->context), NULL,
+                   callbacks);
 }
 
 /* If this thread is the runner, the run ends here as if the body had failed. If not, the thread was ended by

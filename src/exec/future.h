@@ -243,20 +243,11 @@ void hora__future_conclude(hora_future *future, bool calls, bool drops);
 /* Lets the calling thread run another task from within a callback: futures that end in that task are
  * concluded there, together with those that are pending already. Returns whether the thread was concluding;
  * the caller passes this to hora__conclude_resume after the task. */
-bool hora__conclude_interrupt(hora_thread *thread);
+bool hora__conclude_suspend(hora_thread *thread);
 void hora__conclude_resume(hora_thread *thread, bool concludes);
 
 /* Concludes all pending futures of a thread that a callback or a task is ending. */
 void hora__conclude_at_end(hora_thread *thread);
-
-/* Returns whether the future has a listener that has not been called. Takes the future's lock. */
-static inline bool hora__future_has_listeners(hora_future *future)
-{
-    hora__mutex_lock(&future->object.lock);
-    bool has = future->listeners != NULL;
-    hora__mutex_unlock(&future->object.lock);
-    return has;
-}
 
 /* Wakes the thread that reclaims the memory of a future. After this the memory belongs to that thread. */
 void hora__future_gone(struct hora__waiter *reclaimer);
@@ -279,7 +270,7 @@ __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *
 
 /* Releases the only reference to a future that no other thread has seen, without dropping its task: the
  * caller owns the task again. For submissions that failed. */
-void hora__future_forget(hora_future *future);
+void hora__future_discard(hora_future *future);
 
 /* Notes that the owner has one more entry of the future, in its queue or at a worker. `came` is the time of
  * acceptance, for an owner that measures; else 0. A future follows only one owner at a time: a call with
@@ -292,8 +283,8 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 
 /* As hora__future_enqueued, without the lock, for a future that only the caller has seen. Sets the number of
  * references, which includes that of the entry. */
-HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner,
-                                             int references)
+HORA__INLINE void hora__future_enqueued_fresh(hora_future *future, struct hora__queue_owner *owner,
+                                              int references)
 {
     assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
     hora__atomic_init(&future->object.references, references);
@@ -301,8 +292,9 @@ HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__q
     future->entries = 1;
 }
 
-/* Undoes hora__future_born_enqueued after the queue refused the future: the caller has the only reference. */
-void hora__future_unborn(hora_future *future);
+/* Undoes hora__future_enqueued_fresh after the queue has refused the future. The caller then has the only
+ * reference. */
+void hora__future_dequeued_fresh(hora_future *future);
 
 /* Fails a future that does not run with `why`: HORA_EREJECTED, HORA_EABANDONED, HORA_EEXPIRED or the code of
  * a before hook. Returns whether that is now its outcome. Does nothing if the future runs: the future was
@@ -329,25 +321,25 @@ __attribute__((noinline)) bool hora__future_run(hora_future *future, hora_thread
                                                 struct hora__queue_owner *owner);
 
 /* What the end of a run means for the future: it stays NEW for the next run of a series, or it is done. */
-enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
+enum hora__run_end { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
 
 /* The callbacks by which a scheduler decides about a run. The running thread calls them with no lock held. */
-struct hora__judge {
+struct hora__run_callbacks {
     /* Called before the body. False: the body must not run; the future stays NEW. */
     bool (*begins)(hora_future *future, void *context);
     /* Called after the body, with the code that it returned. */
-    enum hora__verdict (*ends)(hora_future *future, int code, void *context);
-    /* Called if the verdict is GOES_ON but the future is done already, because it was cancelled during the
+    enum hora__run_end (*ends)(hora_future *future, int code, void *context);
+    /* Called if `ends` returned GOES_ON but the future is done already, because it was cancelled during the
      * run. NULL: nothing to do. */
     void (*cannot_go_on)(void *context);
     void *context;
 };
 
-/* Runs the future in the calling thread, whose record is `thread`, and asks the judge what the end of the run
- * means. Returns true if the future is still NEW: the verdict was HORA__GOES_ON, or `begins` returned false,
+/* Runs the future in the calling thread, whose record is `thread`; `ends` decides what the end of the run
+ * means. Returns true if the future is still NEW: `ends` returned HORA__GOES_ON, or `begins` returned false,
  * and the future was not cancelled in the meantime. The entry of the owner does not end here. */
-__attribute__((noinline)) bool hora__future_run_judged(hora_future *future, hora_thread *thread,
-                                                       const struct hora__judge *judge);
+__attribute__((noinline)) bool hora__future_run_scheduled(hora_future *future, hora_thread *thread,
+                                                          const struct hora__run_callbacks *callbacks);
 
 /* Ends the worker's entry of a future when the body, or a hook around it, ends the calling thread. has_left:
  * the run ends the entry (hora__future_run), so this need not. The future fails with HORA_EABANDONED, unless

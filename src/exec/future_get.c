@@ -144,7 +144,7 @@ static void note(hora_thread *thread, hora_future *future)
 }
 
 /* The threads that the search has reached so far. It holds references to the threads and futures in it. */
-struct knot {
+struct wait_graph {
     int count; /* of members, at least 1: the first is the calling thread */
     struct {
         hora_thread *thread;
@@ -153,44 +153,44 @@ struct knot {
     } members[MOST_THREADS];
 };
 
-/* Returns whether the thread is in the knot. */
-static bool has(const struct knot *knot, const hora_thread *thread)
+/* Returns whether the thread is in the graph. */
+static bool has(const struct wait_graph *graph, const hora_thread *thread)
 {
-    assert(knot->count <= MOST_THREADS);
-    for (int i = 0; i < knot->count; i++)
-        if (knot->members[i].thread == thread)
+    assert(graph->count <= MOST_THREADS);
+    for (int i = 0; i < graph->count; i++)
+        if (graph->members[i].thread == thread)
             return true;
     return false;
 }
 
-/* Adds a thread to the knot, unless it is there already. Consumes the reference to it. Returns false if there
- * is no room. */
-static bool add(struct knot *knot, hora_thread *thread)
+/* Adds a thread to the graph, unless it is there already. Consumes the reference to it. Returns false if
+ * there is no room. */
+static bool add(struct wait_graph *graph, hora_thread *thread)
 {
-    assert(knot->count >= 1 && knot->count <= MOST_THREADS);
-    bool known = has(knot, thread);
-    if (known || knot->count == MOST_THREADS) {
+    assert(graph->count >= 1 && graph->count <= MOST_THREADS);
+    bool known = has(graph, thread);
+    if (known || graph->count == MOST_THREADS) {
         (void)hora_thread_unref(thread);
         return known;
     }
-    knot->members[knot->count].awaited = NULL;
-    knot->members[knot->count++].thread = thread;
+    graph->members[graph->count].awaited = NULL;
+    graph->members[graph->count++].thread = thread;
     return true;
 }
 
-/* Releases all references of the knot. */
-static void release(struct knot *knot)
+/* Releases all references of the graph. */
+static void release(struct wait_graph *graph)
 {
-    for (int i = 0; i < knot->count; i++) {
-        (void)hora_thread_unref(knot->members[i].thread);
-        (void)hora_future_unref(knot->members[i].awaited);
+    for (int i = 0; i < graph->count; i++) {
+        (void)hora_thread_unref(graph->members[i].thread);
+        (void)hora_future_unref(graph->members[i].awaited);
     }
 }
 
 /* Writes references to all threads that could complete the future into `threads`: its runner, or all workers
  * of the pool that has it queued. Returns their number; -1 if the future is done, if other threads could
  * complete it, or if there are more than MOST_THREADS. */
-static int find_those_who_could_run(hora_future *future, hora_thread **threads)
+static int find_possible_runners(hora_future *future, hora_thread **threads)
 {
     assert(!hora__mutex_held(&future->object.lock));
     hora__mutex_lock(&future->object.lock);
@@ -213,16 +213,16 @@ static int find_those_who_could_run(hora_future *future, hora_thread **threads)
     return count;
 }
 
-/* Returns true if all threads that could complete the future are in the knot or, with may_add, were added to
+/* Returns true if all threads that could complete the future are in the graph or, with may_add, were added to
  * it. */
-static bool add_those_who_could_run(struct knot *knot, hora_future *future, bool may_add)
+static bool add_possible_runners(struct wait_graph *graph, hora_future *future, bool may_add)
 {
     hora_thread *threads[MOST_THREADS];
-    int count = find_those_who_could_run(future, threads);
+    int count = find_possible_runners(future, threads);
     bool all = count > 0;
     for (int i = 0; i < count; i++) {
-        if (all && (may_add || has(knot, threads[i])))
-            all = add(knot, threads[i]);
+        if (all && (may_add || has(graph, threads[i])))
+            all = add(graph, threads[i]);
         else {
             all = false;
             (void)hora_thread_unref(threads[i]);
@@ -231,15 +231,15 @@ static bool add_those_who_could_run(struct knot *knot, hora_future *future, bool
     return all;
 }
 
-/* First pass: adds the threads that each member of the knot depends on, until no new ones are found. Returns
- * whether all of them wait without a time limit. The knot grows while the loop runs. */
-static bool all_wait(struct knot *knot)
+/* First pass: adds the threads that each member of the graph depends on, until no new ones are found. Returns
+ * whether all of them wait without a time limit. The graph grows while the loop runs. */
+static bool all_wait(struct wait_graph *graph)
 {
-    assert(knot->count == 1);
-    for (int i = 0; i < knot->count; i++) {
-        knot->members[i].awaited = awaited_by(knot->members[i].thread, &knot->members[i].wait);
-        if (knot->members[i].awaited == NULL ||
-            !add_those_who_could_run(knot, knot->members[i].awaited, true))
+    assert(graph->count == 1);
+    for (int i = 0; i < graph->count; i++) {
+        graph->members[i].awaited = awaited_by(graph->members[i].thread, &graph->members[i].wait);
+        if (graph->members[i].awaited == NULL ||
+            !add_possible_runners(graph, graph->members[i].awaited, true))
             return false;
     }
     return true;
@@ -247,20 +247,20 @@ static bool all_wait(struct knot *knot)
 
 /* Second pass: the first one read the threads one after the other, so they may never have waited all at once.
  * Checks again which threads could complete each awaited future, and then that no thread has begun another
- * wait. If nothing has changed, there was a moment between the two passes in which all threads of the knot
+ * wait. If nothing has changed, there was a moment between the two passes in which all threads of the graph
  * waited for each other. */
-static bool still_wait(struct knot *knot)
+static bool still_wait(struct wait_graph *graph)
 {
-    assert(knot->count >= 1);
-    for (int i = 0; i < knot->count; i++)
-        if (!add_those_who_could_run(knot, knot->members[i].awaited, false))
+    assert(graph->count >= 1);
+    for (int i = 0; i < graph->count; i++)
+        if (!add_possible_runners(graph, graph->members[i].awaited, false))
             return false;
-    for (int i = 0; i < knot->count; i++) {
+    for (int i = 0; i < graph->count; i++) {
         uint32_t wait;
-        hora_future *awaited = awaited_by(knot->members[i].thread, &wait);
-        bool same = awaited == knot->members[i].awaited && wait == knot->members[i].wait;
+        hora_future *awaited = awaited_by(graph->members[i].thread, &wait);
+        bool same = awaited == graph->members[i].awaited && wait == graph->members[i].wait;
         (void)hora_future_unref(awaited);
-        if (!same || hora_future_is_done(knot->members[i].awaited))
+        if (!same || hora_future_is_done(graph->members[i].awaited))
             return false;
     }
     return true;
@@ -270,13 +270,13 @@ static bool still_wait(struct knot *knot)
 int hora__begin_waiting(hora_future *future, hora_thread *thread)
 {
     assert(thread->worker != NULL || thread->runs > 0);
-    struct knot knot;
+    struct wait_graph graph;
     note(thread, future);
-    knot.count = 1;
-    knot.members[0].thread = hora_thread_ref(thread);
-    knot.members[0].awaited = NULL;
-    bool hangs = all_wait(&knot) && still_wait(&knot);
-    release(&knot);
+    graph.count = 1;
+    graph.members[0].thread = hora_thread_ref(thread);
+    graph.members[0].awaited = NULL;
+    bool hangs = all_wait(&graph) && still_wait(&graph);
+    release(&graph);
     return hangs ? HORA_EDEADLK : 0;
 }
 

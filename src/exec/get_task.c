@@ -49,7 +49,7 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     /* An interrupt only makes the worker decide again; then keep_alive starts again, too. */
     *ret_timed_out = error == HORA_ETIMEDOUT;
     if (error == HORA_EAGAIN && pool->kind != NULL)
-        pool->kind->look(pool); /* the clocks' offsets have changed */
+        pool->kind->clocks_changed(pool); /* the clocks' offsets have changed */
     if (error == HORA_ECLOSED)
         end_with_queue(pool);
     if (error < 0)

@@ -122,7 +122,7 @@ static int execute_all(const struct batch *batch, bool *ret_over)
 static bool is_outcome(int answer)
 {
     return answer == 0 || answer == HORA_EFAILED || answer == HORA_ECANCELED || answer == HORA_EREJECTED ||
-           answer == HORA_EABANDONED;
+           answer == HORA_EABANDONED || answer == HORA_EEXPIRED;
 }
 
 /* Waits for the futures, until the deadline passes (*ret_over) or a wait fails. */
@@ -189,7 +189,6 @@ struct race {
     hora_completion_service *service; /* reports the futures that are done */
     int active;                       /* number of futures that were executed and not yet taken from it */
     int failure;                      /* the code, or the error, of the future that failed last */
-    void *result;
 };
 
 /* Submits the next task. */

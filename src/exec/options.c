@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - refuses options that cannot work, or of which a part would have no effect, and says why
- *
- * Globals    hora__serial_next (sys/process.h) numbers the pools without a name, as in the JDK. */
-#include "exec/options.h"
-
+/* options.c - refuses options that cannot work, or of which a part would have no effect, and says why */
 #include <assert.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/options.h"
 #include "base/reason.h"
 #include "exec/pool.h"
-#include "sys/process.h"
 #include "sys/thread.h"
 
 int hora__pool_max_threads(const hora_pool_options *options)
@@ -166,13 +160,4 @@ int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, h
     for (size_t i = 0; i < sizeof checks / sizeof *checks && error == 0; i++)
         error = checks[i](own, reason);
     return error;
-}
-
-void hora__pool_name(char *name, size_t size, const char *given)
-{
-    assert(size > 0);
-    if (given != NULL)
-        (void)snprintf(name, size, "%s-", given);
-    else
-        (void)snprintf(name, size, "pool-%d-thread-", hora__serial_next());
 }

@@ -20,16 +20,17 @@
 #include <assert.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/build.h"
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"
 #include "exec/backlog.h"
-#include "exec/options.h"
 #include "exec/pool_admission.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
+#include "sys/process.h"
 
 static enum hora__run_state state_of(const hora_pool *pool)
 {
@@ -92,6 +93,8 @@ static void destroy(struct hora__object *object)
     hora__ready_fd_destroy(&pool->idle_fd, NULL);
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
+    else if (pool->kind == NULL)
+        hora__object_leave(&pool->queue->object); /* see hora__queue_lend */
     hora__shared_free_list_destroy(&pool->shared_free_list);
     if (pool->observer != NULL)
         pool->observer->kind->pool_gone(pool->observer);
@@ -110,14 +113,21 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
 /* As rescue of struct hora__queue_owner. */
 static bool rescue(struct hora__queue_owner *owner)
 {
-    assert(owner->object != NULL);
     return hora__pool_rescue(HORA__LIST_ENTRY(owner, struct hora_pool, owner));
 }
 
-/* As cancelled of struct hora__queue_owner. */
+/* As cancelled of struct hora__queue_owner. If a worker has taken the entry, that worker will find the future
+ * done. The caller has a reference to the pool, because the pool may end, and its owner may free it, as soon
+ * as the entry has left the queue. */
 static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
-    hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
+    hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
+    assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED);
+    if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
+        return;
+    hora__pool_cancelled(pool);
+    (void)hora_future_unref(future); /* the entry's */
+    hora__pool_try_terminate(pool);
 }
 
 static void *ref_future(void *item)
@@ -166,6 +176,17 @@ static bool needs_no_futures(const hora_pool *pool)
            pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
+/* Writes the prefix of thread names: the given name and a dash, or pool-N-thread- if it is NULL. A global
+ * counter (sys/process.h) numbers the pools without a name, as in the JDK. */
+static void write_name(char *name, size_t size, const char *given)
+{
+    assert(size > 0);
+    if (given != NULL)
+        (void)snprintf(name, size, "%s-", given);
+    else
+        (void)snprintf(name, size, "pool-%d-thread-", hora__serial_next());
+}
+
 /* Copies the options, which have been checked, into a new pool. */
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
 {
@@ -193,7 +214,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     hora__atomic_init(&pool->owner.workers, 0);
     hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
     pool->owner.spin = options->spin;
-    hora__pool_name(pool->name, sizeof pool->name, options->name);
+    write_name(pool->name, sizeof pool->name, options->name);
 }
 
 /* Initialises the lists and atomic words of a new pool. */
@@ -211,7 +232,7 @@ static void init_lists(hora_pool *pool)
     hora__list_init(&pool->workers);
     hora__list_init(&pool->ended);
     hora__list_init(&pool->terminations);
-    hora__list_init(&pool->quiescers);
+    hora__list_init(&pool->idle_waiters);
     hora__list_init(&pool->submitters);
     hora__list_init(&pool->reapers);
     hora__list_init(&pool->leavers);
@@ -240,11 +261,11 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
         goto no_queue;
     /* Users who look into the queue get references to futures. hora__queue_lend does this for theirs. */
     if (pool->owns_queue || kind != NULL)
-        hora__queue_count_elements(pool->queue, ref_future, unref_future);
+        hora__queue_set_ref(pool->queue, ref_future, unref_future);
     pool->work = hora__work_kind_of(pool->queue);
     struct hora__work_source *source = hora__work_source_of(pool->queue);
     if (options->spin > 0 && source != NULL) {
-        source->comes = &pool->books;
+        source->books = &pool->books;
         source->spin = options->spin;
     }
     error = hora__object_init(&pool->object, options->clock, destroy);
@@ -264,10 +285,12 @@ no_observer: /* the object exists, so destroy frees the rest */
     hora__object_leave(&pool->object);
     return error;
 no_object:
-    if (pool->owns_queue)
+    if (pool->owns_queue) {
         (void)hora_queue_free(pool->queue);
-    else if (kind == NULL)
+    } else if (kind == NULL) {
         hora__queue_give_back(pool->queue);
+        hora__object_leave(&pool->queue->object);
+    }
 no_queue:
     hora__shared_free_list_destroy(&pool->shared_free_list);
 no_shared_free_list:
@@ -553,7 +576,7 @@ static bool is_terminated_locked(hora_pool *pool)
 }
 
 /* Returns whether the pool is idle: every accepted task has ended. */
-static bool is_quiet_locked(hora_pool *pool)
+static bool is_idle_locked(hora_pool *pool)
 {
     assert(hora__mutex_held(&pool->object.lock));
     return hora__books_are_even(&pool->books);
@@ -642,7 +665,7 @@ int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
     int error = hora__pool_check(pool);
     if (error < 0)
         return error;
-    struct condition condition = {.is_so_locked = is_quiet_locked, .list = &pool->quiescers};
+    struct condition condition = {.is_so_locked = is_idle_locked, .list = &pool->idle_waiters};
     hora__pool_watch(pool, 1); /* before the first check: see hora__pool_booked */
     error = wait_for(pool, &condition, timeout);
     hora__pool_watch(pool, -1);
@@ -692,7 +715,7 @@ static struct hora__list *still_to_come_locked(hora_pool *pool)
         return &pool->reapers;
     if (!is_terminated_locked(pool))
         return &pool->terminations;
-    return is_quiet_locked(pool) ? NULL : &pool->quiescers;
+    return is_idle_locked(pool) ? NULL : &pool->idle_waiters;
 }
 
 /* Waits until all worker threads have reached their last step, the pool has terminated, and all tasks are

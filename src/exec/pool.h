@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.h - the state of a pool, and the functions by which the files of src/exec and src/sched work on it
  *
- * The functions are in pool.c, execute.c, reject.c, get_task.c, worker_add.c, detached.c and settings.c. */
+ * The functions are in pool.c, execute.c, reject.c, get_task.c, worker_add.c, detached.c, settings.c and
+ * options.c. */
 #ifndef HORA_EXEC_POOL_H
 #define HORA_EXEC_POOL_H
 
@@ -36,7 +37,7 @@ struct hora__pool_kind {
     /* As hora__pool_place. */
     int (*place)(hora_pool *pool, hora_future *future);
     /* A worker was woken because the offsets between the clocks have changed. */
-    void (*look)(hora_pool *pool);
+    void (*clocks_changed)(hora_pool *pool);
     /* Decides what a worker runs that has taken an entry. Returns a future with a reference, whose entry the
      * worker closes afterwards. NULL: nothing; the entry is in the queue again. */
     hora_future *(*admit)(hora_pool *pool, hora_future *future);
@@ -104,9 +105,9 @@ struct hora_pool {
     bool frozen;                             /* the settings cannot be changed */
     size_t stack_size;                       /* of workers, in bytes; 0: the system's default */
     char name[32];                           /* prefix of the workers' names */
-    bool max_follows;                        /* max_threads is kept equal to core_threads; see options.h */
-    void *arg;                               /* of the hooks */
-    hora_before_fn before;                   /* the hooks; NULL: none */
+    bool max_follows;      /* max_threads is kept equal to core_threads; see hora__pool_max_follows */
+    void *arg;             /* of the hooks */
+    hora_before_fn before; /* the hooks; NULL: none */
     hora_after_fn after;
     hora_terminated_fn terminated;
     hora_ns reject_timeout; /* with HORA_REJECT_BLOCK; HORA_FOREVER: no limit */
@@ -130,7 +131,7 @@ struct hora_pool {
     int64_t ended_endings[HORA__ENDINGS]; /* tasks of workers that have ended, by ending */
     /* Threads that wait. */
     struct hora__list terminations; /* for the end of the pool */
-    struct hora__list quiescers;    /* for the pool to be idle */
+    struct hora__list idle_waiters; /* for the pool to be idle */
     struct hora__list submitters;   /* for room: see reject.c */
     struct hora__list reapers;      /* for `alive` to become 0 */
     uint32_t strandings;            /* how often the first two lists were nudged: see worker_add.c */
@@ -194,10 +195,10 @@ static inline bool hora__pool_measures(const hora_pool *pool)
 
 /* In a pool that measures: counts a submission under the name of the task. The caller has yet to place the
  * task. Tasks without a name are only in the books. */
-void hora__pool_comes(const hora_pool *pool, const hora_task *task);
+void hora__pool_count_submitted(const hora_pool *pool, const hora_task *task);
 
 /* Undoes that, if `error`, with which placing the task has ended, is not a refusal. */
-void hora__pool_came(const hora_pool *pool, const hora_task *task, int error);
+void hora__pool_uncount_submitted(const hora_pool *pool, const hora_task *task, int error);
 
 /* In a pool that measures: counts a cancelled task under its name. */
 static inline void hora__pool_count_cancelled(const hora_pool *pool, const hora_task *task)
@@ -228,6 +229,37 @@ static inline void hora__pool_lower_count(hora_pool *pool)
     (void)hora__atomic_add(&pool->control, -1);
 }
 
+/* ---- checking options: options.c. An option that would have no effect is refused, so that a program does
+ * not rely on it ---- */
+
+/* Copies the given options, NULL meaning the defaults, to *own and checks them. Returns 0 or HORA_EINVAL,
+ * with the reason in *reason unless that is NULL. */
+__attribute__((warn_unused_result)) int hora__pool_options(hora_pool_options *own,
+                                                           const hora_pool_options *given,
+                                                           hora_pool **ret_pool, hora_error *reason);
+
+/* Checks a rejection rule against its handler and the queue. Returns 0 or HORA_EINVAL, with a reason. */
+__attribute__((warn_unused_result)) int hora__reject_check(hora_reject reject, hora_reject_fn handler,
+                                                           bool queue_holds, hora_error *reason);
+
+/* Returns whether max_threads has no effect and therefore follows core_threads: the queue never refuses a
+ * task, and the pool does not grow for other reasons (grow_after). */
+bool hora__pool_max_follows(const hora_pool_options *options);
+
+/* The reason for a max_threads without effect; a format for max_threads and core_threads. */
+#define HORA__TOO_WIDE                                                                                       \
+    "max_threads, %d, greater than core_threads, %d, has no effect with an unbounded queue: threads beyond " \
+    "core_threads start only when the queue refuses; see grow_after"
+
+/* Returns the greatest number of threads that the options allow; a max_threads of 0 means core_threads, at
+ * least 1. */
+int hora__pool_max_threads(const hora_pool_options *options);
+
+/* Returns whether the queue of these options can hold tasks. A synchronous queue cannot. */
+bool hora__pool_queue_holds(const hora_pool_options *options);
+
+/* ---- making: pool.c ---- */
+
 /* Makes a pool as the first part of a struct of `size` bytes, whose rest is zero. The options have been
  * checked. Returns 0 or an error. */
 __attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options *options, size_t size,
@@ -250,12 +282,6 @@ void hora__pool_accept(hora_pool *pool);
 
 /* Books an accepted task as withdrawn: its submitter has taken it back. */
 void hora__pool_unaccept(hora_pool *pool);
-
-/* Books a task as finished that no worker counts. */
-void hora__pool_finish(hora_pool *pool);
-
-/* Books the tasks that a worker has finished, and releases what it holds of the queue. */
-void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold);
 
 /* Called after the books were changed: notifies the watchers if the pool is idle now, or not any more. */
 void hora__pool_booked(hora_pool *pool);
@@ -338,9 +364,6 @@ void hora__pool_unqueue(hora_pool *pool, hora_future *future);
 /* As hora__pool_enqueue, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue_fresh(hora_pool *pool, hora_future *future);
 
-/* A future was cancelled: removes its entry, if there is one in the queue, and ends it. */
-void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future);
-
 /* Turns all queued detached tasks into futures, before the queue is examined. From now on each task of the
  * pool has a future. Returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
@@ -366,15 +389,12 @@ __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, c
                                                               const hora_task_options *terms,
                                                               hora_future **ret_future);
 
-/* As hora__pool_execute, for a future that no other thread has seen. */
+/* As hora_pool_execute_future, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
 /* Finds a place for a future: a new worker or the queue. Returns 0, HORA_EFULL, HORA_ESHUTDOWN, or another
  * error if there is no memory or no thread. */
 __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);
-
-/* Places a future; if there is no place, applies the rejection rule. */
-__attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora_future *future);
 
 /* Takes the result of placing a future. If that is a refusal, applies the rejection rule, and returns its
  * result; else returns `error`. */

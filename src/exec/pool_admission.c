@@ -9,11 +9,11 @@
  *                   first, in the order in which they would begin, and then those behind others with their
  *                   key.
  * Threads           Admission counts the core threads, or the workers if there are more. A new worker that
- *                   raises this number searches for a task itself. Raising core_threads settles the queue.
+ *                   raises this number searches for a task itself. Raising core_threads serves the queue.
  * The end of a run  The worker reports it once, after the hooks, and before it drops the reference of the
  *                   entry, to which the ticket belongs. In most cases the worker then takes its next task at
- *                   once, which settles the queue, so it does not wake another worker. But if dropping the
- *                   reference may run code of the user, which may take long, it settles the queue before.
+ *                   once, which serves the queue, so it does not wake another worker. But if dropping the
+ *                   reference may run code of the user, which may take long, it serves the queue before.
  * Invariants        I1 base.size is the number of waiting tickets. */
 #include "exec/pool_admission.h"
 
@@ -241,7 +241,7 @@ int hora__pool_make_admission_queue(hora_pool *pool, int capacity, const hora_qu
 
 /* ---- runs ---- */
 
-/* Ends the ticket of a task and, if `serves`, settles the queue. */
+/* Ends the ticket of a task and, if `serves`, serves the queue. */
 static void end_run(hora_pool *pool, hora_future *future, bool serves)
 {
     assert(pool->admission != NULL && !hora__mutex_held(&pool->queue->object.lock));

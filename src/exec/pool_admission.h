@@ -20,7 +20,7 @@ __attribute__((warn_unused_result)) int hora__pool_make_admission_queue(hora_poo
  * are more, and the workers that were written off; 0 once it is stopped. */
 int hora__pool_admission_threads(const void *context);
 
-/* Ends the ticket of a task that a worker has run or given up. Returns true if the caller must settle the
+/* Ends the ticket of a task that a worker has run or given up. Returns true if the caller must serve the
  * queue soon, false if that was done. */
 __attribute__((warn_unused_result)) bool hora__pool_run_ended(hora_pool *pool, hora_future *future);
 

@@ -7,7 +7,7 @@
  *                   one without going to the list. If another worker has offered tasks, it claims one without
  *                   the lock (backlog.h).
  * Races             A taker may be interrupted or time out at the moment at which it is woken to search. The
- *                   lock decides between these: a taker that leaves the list without a task settles the
+ *                   lock decides between these: a taker that leaves the list without a task serves the
  *                   source, so that the task for which it was woken finds another taker. */
 #include <assert.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct taker {
     struct hora__taken *taken; /* receives a detached task; NULL: there can be none */
 };
 
-/* Takes the next task that can be taken, and settles the source. Returns 0, HORA_EEMPTY, or HORA_ECLOSED if
+/* Takes the next task that can be taken, and serves the source. Returns 0, HORA_EEMPTY, or HORA_ECLOSED if
  * the queue is closed and no task can be taken. */
 static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item,
                        struct hora__wakes *wakes)
@@ -204,14 +204,14 @@ static int spin_locked(struct hora__work_source *source, hora_thread *thread, ho
     struct hora__spin spin;
     hora__spin_begin(&spin, source->spin < timeout ? source->spin : timeout);
     for (bool goes_on = true;;) {
-        int64_t before = hora__books_accepted(source->comes);
+        int64_t before = hora__books_accepted(source->books);
         int error = take_locked(queue, taken, ret_item, wakes);
         if (error != HORA_EEMPTY || !goes_on)
             return error;
         source->spins = true;
         hora__work_serve(queue, wakes); /* tells submitters that they need not have a taker woken */
         hora__queue_exit(queue, wakes);
-        while (goes_on && hora__books_accepted(source->comes) == before)
+        while (goes_on && hora__books_accepted(source->books) == before)
             goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
         hora__mutex_lock(&queue->object.lock);
         source->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before the search: see work_source.c */
@@ -307,7 +307,7 @@ static void *next_locked(hora_queue *queue, bool claims, struct hora__hold *hold
     assert(hora__mutex_held(&queue->object.lock));
     void *item;
     if (hold->segment != NULL)
-        hora__backlog_let_go(queue, hold);
+        hora__backlog_release(queue, hold);
     if (take_locked(queue, ret_taken, &item, wakes) < 0)
         return NULL;
     book_finished(hold, books, 0);
@@ -356,10 +356,10 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
             return item;
     }
     item = next_locked(queue, claims, hold, ret_taken, books, &wakes);
-    /* A worker that still has to put a series back returns and does that first. It need not settle the queue
+    /* A worker that still has to put a series back returns and does that first. It need not serve the queue
      * now: it searches again before it sleeps, or it ends because there are too many workers, and then the
      * idle ones have been interrupted and search. */
-    bool owes_return = ret_taken->series != NULL && ret_taken->series->ended != NULL;
+    bool owes_return = hora__taken_owes_return(ret_taken);
     if (item == NULL && !owes_return && hold->activity != NULL) {
         if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
             hora__atomic_store(hold->activity, 0); /* first: when the books are even, no worker is active */
@@ -378,7 +378,7 @@ void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__b
     hora__mutex_lock(&queue->object.lock);
     book_finished(hold, books, 0);
     if (hold->segment != NULL)
-        hora__backlog_let_go(queue, hold);
+        hora__backlog_release(queue, hold);
     hora__mutex_unlock(&queue->object.lock);
 }
 

@@ -11,7 +11,6 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"
-#include "exec/options.h"
 #include "exec/pool.h"
 #include "sys/alloc.h"
 
@@ -213,10 +212,11 @@ int hora_pool_purge(hora_pool *pool)
         return error;
     void **items;
     int count;
+    void (*unref)(void *item);
     error = hora__pool_show(pool);
     if (error < 0)
         return error;
-    error = hora__queue_copy(pool->queue, &items, &count);
+    error = hora__queue_copy(pool->queue, &items, &count, &unref);
     if (error < 0)
         return error;
     int purged = 0;
@@ -227,7 +227,7 @@ int hora_pool_purge(hora_pool *pool)
             (void)hora_future_unref(items[i]); /* the entry's */
             purged++;
         }
-        (void)hora_future_unref(items[i]); /* the snapshot's */
+        unref(items[i]); /* the snapshot's */
     }
     hora__free(items);
     hora__pool_try_terminate(pool);
@@ -262,12 +262,13 @@ const char *hora__pool_state_name(hora_pool_state state)
     }
 }
 
-/* Adds the counts of the present workers to *stats and endings[]. */
+/* Adds the present workers, and their counts, to *stats and endings[]. */
 static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t *endings)
 {
     assert(hora__mutex_held(&pool->object.lock));
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
         struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        stats->threads++;
         stats->active += hora__worker_is_active(worker) ? 1 : 0;
         stats->completed += hora__counter_read(&worker->completed);
         for (int i = 0; i < HORA__ENDINGS; i++) {
@@ -317,8 +318,6 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
         endings[i] = hora__pool_endings_locked(pool, (enum hora__ending)i);
     read_settings_locked(pool, &stats);
     read_workers_locked(pool, &stats, endings);
-    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
-        stats.threads++;
     stats.written_off = hora__atomic_load(&pool->written_off);
     stats.threads -= stats.written_off; /* they are on the list, but do not count */
     stats.accepted = hora__pool_accepted(pool);

@@ -119,7 +119,7 @@ hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *se
 
 /* Of the takers that do not time out before `due`, returns the last one to fall asleep, because it is the
  * fastest to run; NULL: there is none. */
-static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns due)
+static struct hora__waiter *last_waiting_until(const hora_queue *queue, hora_ns due)
 {
     assert(due != HORA_FOREVER);
     for (struct hora__list *link = queue->takers.prev; link != &queue->takers; link = link->prev) {
@@ -144,7 +144,7 @@ static void cover(hora_queue *queue, struct hora__wakes *wakes)
     if (queue->leader != NULL &&
         (HORA__FAULT(DELAY_NEW_HEAD_UNSEEN) || (HORA__FAULT(STANDBY_IS_TRUSTED) && source->leader_is_lax)))
         return;
-    struct hora__waiter *taker = queue->leader != NULL ? queue->leader : last_to_last_until(queue, due);
+    struct hora__waiter *taker = queue->leader != NULL ? queue->leader : last_waiting_until(queue, due);
     if (taker == NULL)
         return;
     source->searcher = taker;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work_source.c - what all work sources of pools have in common: settling, removing, visiting, booking
+/* work_source.c - what all work sources of pools have in common: serving, removing, visiting, booking
  *
  * How it works      A work source does not hand tasks to waiting takers, because waking a thread for each
  *                   task costs far more than a short task itself. Instead it wakes one waiting taker, the
@@ -24,7 +24,7 @@
 #include "base/fault.h"
 #include "exec/backlog.h"
 
-/* ---- settling ---- */
+/* ---- serving ---- */
 
 /* Restores I2 and I6: wakes a taker as the searcher, if a task can be taken and neither a searcher nor a
  * spinning taker is about to search. If a taker sleeps and the container is empty, it first tells submitters
@@ -63,7 +63,7 @@ __attribute__((noinline)) static void show_ready(hora_queue *queue, const struct
     hora__queue_show_ready(queue);
 }
 
-/* Settles a source after any change, as hora__queue_serve does for public queues: admits putters that wait
+/* Serves a source after any change, as hora__queue_serve does for public queues: admits putters that wait
  * for room, ensures that a taker wakes up for the next task, and updates the descriptor. */
 void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes)
 {
@@ -276,8 +276,8 @@ void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__bo
         hora__counter_add_alone_publish(&books->finished, 1);
     /* A timer queue has many lanes, each with a lock under which a branch of the books changes. Passing
      * through all of them is too expensive for each task, so only a watcher does it (HORA__NOTHING). */
-    bool has_branches = queue->behaviour != NULL && queue->kind->next_due != NULL;
-    if (!has_branches || what == HORA__NOTHING)
+    bool has_due_times = queue->behaviour != NULL && queue->kind->next_due != NULL;
+    if (!has_due_times || what == HORA__NOTHING)
         hora__queue_collect(queue); /* this passes through the locks of the inbox, too */
     hora__mutex_unlock(&queue->object.lock);
 }

@@ -225,7 +225,7 @@ struct hora__work_source {
     hora_queue queue;                   /* first: the two begin at the same address */
     const struct hora__work_kind *kind; /* immutable */
     hora_ns spin;                    /* how long a taker spins before it sleeps; 0: not at all; immutable */
-    const struct hora__books *comes; /* with `spin`: show a spinning taker that a task came; immutable */
+    const struct hora__books *books; /* with `spin`: where a spinning taker sees a new task; immutable */
 
     /* The queue's lock guards the rest. */
     struct hora__waiter *searcher; /* the taker that was woken to search and has not begun to; NULL: none */
@@ -264,8 +264,8 @@ __attribute__((warn_unused_result)) int hora__work_source_init(struct hora__work
                                                                int capacity,
                                                                const hora_queue_options *options);
 
-/* Operations that several kinds share. The first three are the `behaviour`: hora__work_serve settles the
- * source after a change, so that its invariants hold again; hora__work_close runs after the queue was closed;
+/* Operations that several kinds share. The first three are the `behaviour`: hora__work_serve restores
+ * the invariants of a source after a change; hora__work_close runs after the queue was closed;
  * hora__work_take (search.c) takes for a user of the queue. hora__work_put is an `offer` that accepts
  * elements only. hora__work_pop and hora__work_remove_first are `take` and `take_first` where no detached
  * task is in the source. hora__work_visit_few is the `visit` of a source that does not know its order. */
@@ -277,7 +277,7 @@ void *hora__work_pop(hora_queue *queue, struct hora__taken *ret_taken, struct ho
 void *hora__work_remove_first(hora_queue *queue, struct hora__taken *ret_taken);
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg);
 
-/* Without the lock: settles a work source, which wakes a taker if one has to search. Called after a task was
+/* Without the lock: serves a work source, which wakes a taker if one has to search. Called after a task was
  * inserted that no awake thread is going to find, or when more tasks may begin. The queue must not be an
  * adapted one. */
 void hora__work_look(hora_queue *queue);

@@ -182,32 +182,34 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 }
 
 /* In a pool with admission control: gives back the ticket of a task, whether the task was run or not. If the
- * queue was not settled, the worker owes that. */
+ * queue was not served, the worker must do that. */
 static void end_run(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->pool->admission != NULL);
     if (hora__pool_run_ended(worker->pool, future))
-        worker->owes_look = true;
+        worker->must_serve = true;
 }
 
-/* Settles the queue after a run has ended: its ticket may let a task begin that this worker does not take. */
-static void pay_look(struct hora__worker *worker)
+/* Serves the queue after a run has ended: its ticket may let a task begin that this worker does not take. */
+static void serve_queue(struct hora__worker *worker)
 {
-    assert(worker->owes_look);
-    worker->owes_look = false;
+    assert(worker->must_serve);
+    worker->must_serve = false;
     if (!HORA__FAULT(ADMISSION_WAKES_NOBODY))
         hora__work_look(worker->pool->queue);
 }
 
-/* Settles the queue if that is owed, books all finished tasks, and releases the segment that the worker
+/* Serves the queue if the worker must, books all finished tasks, and releases the segment that the worker
  * holds. */
 static void book_end(struct hora__worker *worker)
 {
     assert(worker->hold.finished >= 0);
-    if (worker->owes_look)
-        pay_look(worker);
-    if (worker->hold.finished > 0 || worker->hold.segment != NULL)
-        hora__pool_leave_queue(worker->pool, &worker->hold);
+    if (worker->must_serve)
+        serve_queue(worker);
+    if (worker->hold.finished > 0 || worker->hold.segment != NULL) {
+        hora__work_leave(worker->pool->queue, &worker->hold, &worker->pool->books);
+        hora__pool_booked(worker->pool);
+    }
 }
 
 /* Runs a future in the way of the pool's kind. Returns whether the future must be queued again; if not, its
@@ -331,13 +333,13 @@ static void *take_next(struct hora__worker *worker)
         return NULL;
     void *next = hora__work_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
     if (worker->hold.outcome == HORA_EAGAIN && pool->kind != NULL)
-        pool->kind->look(pool);
+        pool->kind->clocks_changed(pool);
     if (next == NULL) {
         if (worker->hold.activity != NULL)
             hora__pool_booked(pool); /* the visit has booked the last finished task */
         return NULL;
     }
-    worker->owes_look = false; /* taking has settled the queue */
+    worker->must_serve = false; /* taking has served the queue */
     if (hora__atomic_load(&pool->room_waiters) != 0)
         hora__pool_room(pool);
     /* Only where a queued task may have to wait is there a last worker that waits for it alone. In a plain
@@ -410,7 +412,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         if (worker->is_plain)
             hora__worker_run_detached(worker);
         else
-            goes_on = hora__worker_run_watched(worker);
+            goes_on = hora__worker_run_observed(worker);
     } else if (entry != NULL) {
         goes_on = run_future(worker, entry);
     }
@@ -524,7 +526,7 @@ static void run_awaited(struct hora__worker *worker, hora_future *future)
     worker->nested = &nested;
     worker->depth++;
     /* The guard calls nested_ends if the task ends the thread; then this function does not return. */
-    bool concludes = hora__conclude_interrupt(worker->thread); /* the waiting code may be a callback */
+    bool concludes = hora__conclude_suspend(worker->thread); /* the waiting code may be a callback */
     hora__os_thread_guard(run_nested, nested_ends, &nested);
     hora__conclude_resume(worker->thread, concludes);
     worker->depth--;

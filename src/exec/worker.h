@@ -33,7 +33,7 @@ struct hora__worker {
     int number;             /* the pool numbers its workers from 1; immutable once the worker is listed */
     bool is_plain;          /* is_simple, and its pool is not a scheduler; immutable */
     bool is_simple;         /* it has no observer, and its pool has no admission control; immutable */
-    bool owes_look;         /* with admission: a run has ended, and the queue was not settled afterwards */
+    bool must_serve;        /* with admission: a run has ended, and the queue was not served afterwards */
     bool adopted;           /* its thread adopted the record `prepared` */
     bool attached;          /* its thread is attached to the pool's virtual clock */
     struct hora__worker_observer *worker_observer; /* NULL: it is not observed; immutable */
@@ -46,7 +46,7 @@ struct hora__worker {
     struct hora__timer_run timer_run; /* of a scheduler: the timer that it has taken */
     /* Of a scheduler without hooks and observer: the series that it runs on the short way. */
     struct hora__series_run series_run;
-    hora_run_fn watched;               /* the body of `taken`, if the worker's observer watches its run */
+    hora_run_fn observed_run;          /* the body of `taken`, if the worker has an observer */
     enum hora__task_stage stage;       /* how far it is with the detached task or timer, */
     enum hora__ending ending;          /* and how that has ended */
     struct hora__hold hold;            /* the segment that it holds, and the tasks that it has yet to book */
@@ -105,7 +105,7 @@ void hora__worker_run_detached(struct hora__worker *worker);
 
 /* The same for a worker that is not plain: it informs the observer, and worker->taken may be a timer. Returns
  * whether the worker goes on. */
-bool hora__worker_run_watched(struct hora__worker *worker);
+bool hora__worker_run_observed(struct hora__worker *worker);
 
 /* Finishes what is left to do with worker->taken, if anything, when the thread ends during its run. */
 void hora__worker_abandon_detached(struct hora__worker *worker);

@@ -75,10 +75,10 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, struct factory *
 /* Undoes enlist, for a worker whose thread could not be started. */
 static void delist(hora_pool *pool, struct hora__worker *worker)
 {
-    assert(worker->pool == pool);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
+    assert(worker->thread == NULL && pool->starting > 0 && pool->alive >= pool->starting);
     hora__list_remove(&worker->link);
     pool->starting--;
     if (--pool->alive == 0)
@@ -195,7 +195,7 @@ static void tell_if_stranded(hora_pool *pool)
     hora__mutex_lock(&pool->object.lock);
     pool->strandings++;
     nudge_patient_locked(&pool->terminations, soon, &wakes);
-    nudge_patient_locked(&pool->quiescers, soon, &wakes);
+    nudge_patient_locked(&pool->idle_waiters, soon, &wakes);
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
 }
@@ -248,7 +248,6 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
  * worker. *ret_thread_failed says whether it was the thread that could not be started. */
 static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread_failed)
 {
-    assert(worker->pool == pool);
     struct factory factory;
     int error = enlist(pool, worker, &factory);
     if (error < 0)

@@ -3,7 +3,7 @@
  *
  * How it works      A class is an admission class with a name. It is allocated before the lock of the pool's
  *                   queue is taken, and added and found by its name under that lock. After a change that may
- *                   let a task begin, the queue is settled, and workers are started if some have ended since
+ *                   let a task begin, the queue is served, and workers are started if some have ended since
  *                   the task was queued.
  * Lifetime          Classes are never removed. They live as long as the pool's observer, since extras, which
  *                   may outlive the pool, refer to them.

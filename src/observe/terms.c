@@ -111,7 +111,7 @@ static int submit(hora_pool *pool, const hora_task *task, const hora_task_option
     if (error == 0)
         error = hora__pool_place_fresh(pool, future);
     if (error < 0) {
-        hora__future_forget(future);
+        hora__future_discard(future);
         return error;
     }
     hora__extra_accepted(future);

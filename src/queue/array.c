@@ -26,7 +26,6 @@ static struct array_queue *array_of(hora_queue *queue)
  * no division, and head + i cannot overflow. */
 static void **slot(struct array_queue *array, int i)
 {
-    assert(i >= 0 && i < array->base.capacity);
     assert(i >= 0 && i < array->base.capacity && array->head < array->base.capacity); /* I1 */
     int to_end = array->base.capacity - array->head;
     return &array->ring[i < to_end ? array->head + i : i - to_end]; /* I2 */
@@ -46,6 +45,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     return queue->size > 0 ? *slot(array_of(queue), 0) : NULL;
 }
 

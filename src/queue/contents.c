@@ -56,7 +56,7 @@ int hora_queue_contains(hora_queue *queue, const void *item)
 }
 
 /* Takes elements that can be taken now, and serves the queue once at the end, so that putters are admitted in
- * one step. */
+ * one step. Refuses to drain a queue to itself, as the JDK does. */
 int hora_queue_drain(hora_queue *queue, void **items, int max)
 {
     if (items == NULL || (void *)items == (void *)queue)
@@ -227,8 +227,8 @@ int hora_queue_clear(hora_queue *queue)
 }
 
 /* Copies all elements that users see, with references if the queue has `ref`, if there is room for them.
- * Returns their number, or an error of hora__queue_enter. */
-static int copy_held(hora_queue *queue, void **items, int room)
+ * *ret_unref releases such a reference. Returns their number, or an error of hora__queue_enter. */
+static int copy_held(hora_queue *queue, void **items, int room, void (**ret_unref)(void *item))
 {
     assert(room >= 0 && (items != NULL || room == 0));
     int error = hora__queue_enter(queue);
@@ -240,17 +240,19 @@ static int copy_held(hora_queue *queue, void **items, int room)
         for (int i = 0; i < size && queue->ref != NULL; i++)
             items[i] = queue->ref(items[i]);
     }
+    *ret_unref = queue->unref;
     hora__mutex_unlock(&queue->object.lock);
     return size;
 }
 
 /* Allocates without the lock. If the queue has grown since it was measured, tries again. */
-int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count)
+int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count, void (**ret_unref)(void *item))
 {
     void **items = NULL;
     int room = 0;
     int size;
-    while ((size = copy_held(queue, items, room)) > room) {
+    void (*unref)(void *item);
+    while ((size = copy_held(queue, items, room, &unref)) > room) {
         hora__free(items);
         room = size;
         items = hora__alloc((size_t)room, sizeof *items);
@@ -263,6 +265,7 @@ int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count)
     }
     *ret_items = items;
     *ret_count = size;
+    *ret_unref = unref;
     return 0;
 }
 
@@ -277,16 +280,17 @@ int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *arg), 
 {
     void **items;
     int count;
+    void (*unref)(void *item);
     if (visit == NULL)
         return HORA_EINVAL;
-    int result = hora__queue_copy(queue, &items, &count);
+    int result = hora__queue_copy(queue, &items, &count, &unref);
     if (result < 0)
         return result;
     for (int i = 0; i < count; i++) {
         if (result == 0)
             result = visit(items[i], arg);
-        if (queue->unref != NULL)
-            queue->unref(items[i]);
+        if (unref != NULL)
+            unref(items[i]);
     }
     hora__free(items);
     return result;

@@ -71,6 +71,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct node *first = linked_of(queue)->first;
     return first != NULL ? first->item : NULL;
 }
@@ -91,6 +92,7 @@ static void *unlink_at(struct linked_queue *linked, struct node **at)
 
 static void *drain(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct linked_queue *linked = linked_of(queue);
     return linked->first != NULL ? unlink_at(linked, &linked->first) : NULL;
 }

@@ -50,7 +50,8 @@ int hora__queue_check_capacity(int capacity, hora_error *reason)
                         : 0;
 }
 
-/* The destructor of the object: called when the owner and the last waiting thread have left the queue. */
+/* The destructor of the object: called when the owner, the last waiting thread and the last pool have left
+ * the queue. */
 static void destroy(struct hora__object *object)
 {
     hora_queue *queue = HORA__LIST_ENTRY(object, struct hora_queue, object);
@@ -67,7 +68,7 @@ int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int
     queue->capacity = capacity;
     queue->drop = options->drop;
     queue->own_ref = options->ref;
-    hora__queue_count_elements(queue, options->ref, options->ref != NULL ? options->drop : NULL);
+    hora__queue_set_ref(queue, options->ref, options->ref != NULL ? options->drop : NULL);
     queue->compare = options->compare;
     hora__list_init(&queue->takers);
     hora__list_init(&queue->putters);
@@ -102,8 +103,17 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes)
         hora__wakes_flush(wakes);
 }
 
-/* Drops the elements now. The memory of the queue is freed when the last thread that was resolved has
- * left. */
+/* Removes any element, and returns it; NULL: the queue is empty. */
+static void *drain_one(hora_queue *queue)
+{
+    hora__mutex_lock(&queue->object.lock);
+    void *item = queue->kind->drain(queue);
+    hora__mutex_unlock(&queue->object.lock);
+    return item;
+}
+
+/* Drops the elements now. The memory of the queue is freed when the last thread that was resolved has left,
+ * and the memory of the last pool to which it was lent is freed. */
 int hora_queue_free(hora_queue *queue)
 {
     if (queue == NULL)
@@ -117,10 +127,10 @@ int hora_queue_free(hora_queue *queue)
     if (is_used)
         return HORA_EBUSY;
 
-    /* Only threads that were resolved are still inside, and they do not touch the elements. So no lock is
-     * needed, and the destructor must not run under one. */
+    /* Elements are removed with the lock: a thread that cancels a task of the pool to which the queue was
+     * lent may still be searching it. They are dropped without it, because that runs code of the user. */
     void *item;
-    while ((item = queue->kind->drain(queue)) != NULL)
+    while ((item = drain_one(queue)) != NULL)
         if (queue->drop != NULL)
             queue->drop(item);
     hora__ready_fd_destroy(&queue->ready, queue->object.clock);
@@ -172,7 +182,7 @@ bool hora_queue_is_closed(const hora_queue *queue)
 
 /* ---- in the hands of a pool ---- */
 
-void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
+void hora__queue_set_ref(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
 {
     assert((ref == NULL) == (unref == NULL));
     queue->ref = ref;
@@ -189,7 +199,8 @@ int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(
         error = HORA_EBUSY;
     } else {
         queue->is_lent = true;
-        hora__queue_count_elements(queue, ref, unref);
+        hora__object_visit(&queue->object);
+        hora__queue_set_ref(queue, ref, unref);
     }
     hora__mutex_unlock(&queue->object.lock);
     return error;
@@ -201,7 +212,7 @@ void hora__queue_give_back(hora_queue *queue)
     hora__mutex_lock(&queue->object.lock);
     assert(queue->is_lent || queue->behaviour != NULL); /* the queue of a scheduler is never lent */
     queue->is_lent = false;
-    hora__queue_count_elements(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
+    hora__queue_set_ref(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
     hora__mutex_unlock(&queue->object.lock);
 }
 

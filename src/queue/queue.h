@@ -156,6 +156,11 @@ __attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue,
                                                          const struct hora__queue_kind *kind, int capacity,
                                                          const hora_queue_options *options);
 
+/* Makes a delay queue that asks its elements for their delays: heaped.c. The options have been checked.
+ * HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+__attribute__((warn_unused_result)) int hora__asked_queue_new(const hora_queue_options *options,
+                                                              hora_queue **ret_queue);
+
 /* ---- entering and leaving: queue.c ---- */
 
 /* Returns whether the calling thread may use the queue: 0, HORA_EINVAL (NULL), HORA_EFORKED or HORA_EDEADLK
@@ -216,9 +221,11 @@ __attribute__((warn_unused_result)) int hora__queue_begin_waiting(const hora_que
 /* ---- looking: contents.c ---- */
 
 /* Makes a snapshot of the elements that users see, in memory that the caller frees. With queue->ref it has a
- * reference to each element. HORA_ENOMEM, and the errors of hora__queue_check. */
-__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items,
-                                                         int *ret_count);
+ * reference to each element, and the caller releases each with *ret_unref: queue->unref may change as soon as
+ * the lock is free. *ret_unref is NULL if there are no references. HORA_ENOMEM, and the errors of
+ * hora__queue_check. */
+__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count,
+                                                         void (**ret_unref)(void *item));
 
 /* Returns the number of elements, including those that users do not see. HORA_EDEADLK, HORA_EFORKED. */
 int hora__queue_count(hora_queue *queue);
@@ -236,13 +243,15 @@ int hora__queue_listed(hora_queue *queue);
 /* ---- in the hands of a pool: queue.c ---- */
 
 /* Lends a queue of the user to a pool: from now on peek and snapshot return references to its elements.
- * HORA_EBUSY: another pool uses it. hora__queue_give_back undoes this. */
+ * HORA_EBUSY: another pool uses it. hora__queue_give_back undoes this. The pool becomes a visitor of the
+ * queue, and leaves it when its own memory is freed: a thread that cancels a task may still have a reference
+ * to the pool, and look into the queue, after the user has freed both. */
 __attribute__((warn_unused_result)) int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item),
                                                          void (*unref)(void *item));
 void hora__queue_give_back(hora_queue *queue);
 
 /* Sets the functions for references to elements; both NULL: peek and snapshot return the elements themselves.
  * The caller holds the lock, or no other thread uses the queue yet. */
-void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
+void hora__queue_set_ref(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
 
 #endif

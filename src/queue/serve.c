@@ -79,7 +79,7 @@ static void lead(hora_queue *queue, struct hora__waiter *taker, hora_ns due, uin
 
 /* Returns the taker that has waited longest, of those whose deadline is not before `due`; NULL: none. A taker
  * that gives up earlier is of no use as a leader. */
-static struct hora__waiter *first_to_last_until(const hora_queue *queue, hora_ns due)
+static struct hora__waiter *first_waiting_until(const hora_queue *queue, hora_ns due)
 {
     for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next) {
         struct hora__waiter *taker = HORA__LIST_ENTRY(link, struct hora__waiter, link);
@@ -112,7 +112,7 @@ static void choose_leader(hora_queue *queue, struct hora__waiter *self, struct h
             lead(queue, queue->leader, due, element, self, wakes);
         return;
     }
-    struct hora__waiter *taker = led && self->deadline >= due ? self : first_to_last_until(queue, due);
+    struct hora__waiter *taker = led && self->deadline >= due ? self : first_waiting_until(queue, due);
     if (taker != NULL)
         lead(queue, taker, due, element, self, wakes);
 }

@@ -36,13 +36,13 @@
  *              I4 the far batches have room for RESERVED more, or the lane has room for no element.
  *              I5 if there is a descriptor, or the queue is closed, the lane is shut: every put then takes
  *                 the queue's lock, under which it updates the descriptor or is refused. */
-#include "queue/timed.h"
-
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "base/reason.h"
+#include "queue/queue.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 #include "timer/far.h"
@@ -431,17 +431,17 @@ static struct batch *batch_to_fill_locked(struct timed *timed)
 
 /* The result of insert for an element that must be put under the queue's lock. Not an error code: those are
  * negative. */
-enum { NOT_HERE = 1 };
+enum { NEEDS_QUEUE_LOCK = 1 };
 
-/* Inserts an element into the lane. Returns 0, HORA_ENOMEM, or NOT_HERE if the lane is shut or full, or if a
- * taker has to know of the element. */
+/* Inserts an element into the lane. Returns 0, HORA_ENOMEM, or NEEDS_QUEUE_LOCK if the lane is shut or full,
+ * or if a taker has to know of the element. */
 static int insert_locked(struct timed *timed, void *item, hora_ns due)
 {
     assert(hora__mutex_held(&timed->lane_lock));
     if (timed->shut || timed->lane_size >= timed->lane_room)
-        return NOT_HERE;
+        return NEEDS_QUEUE_LOCK;
     if (due < timed->lane_soonest && !may_be_soonest_locked(timed, due))
-        return NOT_HERE;
+        return NEEDS_QUEUE_LOCK;
     struct batch *batch = batch_to_fill_locked(timed);
     if (batch == NULL)
         return HORA_ENOMEM; /* `soonest` may be too early now: a taker absorbs the lane needlessly, no more */
@@ -581,6 +581,7 @@ static void *take_first(struct timed *timed)
  * due later (I1, I2): then the clock need not be read. A clock that can be set back is always read. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct timed *timed = timed_of(queue);
     assert(hora__mutex_held(&queue->object.lock));
@@ -630,6 +631,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timed *timed = timed_of(queue);
     if (size_of(timed) == 0)
         return NULL;
@@ -639,6 +641,7 @@ static void *peek(hora_queue *queue)
 
 static void *drain(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timed *timed = timed_of(queue);
     return size_of(timed) > 0 ? take_first(timed) : NULL;
 }
@@ -690,6 +693,7 @@ static void look(const struct timed *timed, struct search *search)
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timed *timed = timed_of(queue);
     struct search search = {.item = item};
     struct hora__far_batch *empty = NULL;
@@ -730,6 +734,7 @@ static void copy_far(void *context, struct hora__timer_slot slot)
 /* Writes the elements in no particular order. */
 static void copy(hora_queue *queue, void **items, int max)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct timed *timed = timed_of(queue);
     struct copying copying = {items, max, 0};
     for (int i = 0; i < timed->heap.size && i < max; i++)
@@ -770,7 +775,8 @@ static const struct hora__queue_kind timed_kind = {
     .inserts_always = true,
 };
 
-int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
+/* Makes the queue; the options have been checked. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+static int make(const hora_queue_options *options, hora_queue **ret_queue)
 {
     struct timed *timed = hora__alloc(1, sizeof *timed);
     if (timed == NULL)
@@ -806,6 +812,20 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
 
 /* ---- the public calls ---- */
 
+/* With `remaining`, the elements know their due times themselves, and heaped.c has the queue. */
+int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
+{
+    hora_queue_options own;
+    int error =
+        hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue, reason);
+    if (error < 0)
+        return error;
+    if (own.compare != NULL && own.remaining == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "compare", "compare has no effect without remaining");
+    error = own.remaining == NULL ? make(&own, ret_queue) : hora__asked_queue_new(&own, ret_queue);
+    return hora__reason_end(reason, error);
+}
+
 /* Tries the lane first; puts the element under the queue's lock only if a taker has to know of it, or if the
  * lane is shut or full. */
 int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due)
@@ -815,7 +835,7 @@ int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due)
     int error = hora__queue_check(queue);
     if (error == 0)
         error = insert(timed_of(queue), item, due);
-    if (error != NOT_HERE)
+    if (error != NEEDS_QUEUE_LOCK)
         return error;
     struct hora__put put = {.item = item, .due = due, .has_due = true};
     return hora__queue_put_now(queue, &put);

@@ -423,13 +423,13 @@ static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlappin
     (void)hora_future_unref(&scheduled->future);
 }
 
-/* The context of the judge functions below. */
+/* The context of the callbacks below. */
 struct run {
     bool began; /* the body is about to be called, or has been */
     int code;   /* with which the body has returned */
 };
 
-/* `begins` of struct hora__judge. The begin was noted when the run joined. */
+/* `begins` of struct hora__run_callbacks. The begin was noted when the run joined. */
 static bool begins(hora_future *future, void *context)
 {
     assert(context != NULL);
@@ -439,8 +439,8 @@ static bool begins(hora_future *future, void *context)
     return true;
 }
 
-/* `ends` of struct hora__judge. The run never goes on: the next run is another future. */
-static enum hora__verdict ends(hora_future *future, int code, void *context)
+/* `ends` of struct hora__run_callbacks. The run never goes on: the next run is another future. */
+static enum hora__run_end ends(hora_future *future, int code, void *context)
 {
     (void)future;
     struct run *run = context;
@@ -455,10 +455,10 @@ void hora__overlap_run(hora_pool *pool, hora_future *future, hora_thread *thread
     assert(thread != NULL);
     struct overlapping_run *overlapping = overlapping_of(future);
     struct run run = {.began = false};
-    struct hora__judge judge = {begins, ends, NULL, &run};
+    struct hora__run_callbacks callbacks = {begins, ends, NULL, &run};
     if (!hora__scheduler_lets_run(pool, &overlapping->scheduled->future))
         (void)hora_future_cancel(future, false);
-    (void)hora__future_run_judged(future, thread, &judge);
+    (void)hora__future_run_scheduled(future, thread, &callbacks);
     overlapping_ends(pool, overlapping, run.began, run.code);
 }
 

@@ -239,7 +239,7 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
                                         .planned = planned};
     init(scheduled, queue, &plan);
     scheduled->lane = lane;
-    hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
+    hora__future_enqueued_fresh(&scheduled->future, &pool->owner, 2);
     hora__clock_acquire(scheduled->future.object.clock);
     *ret_scheduled = scheduled;
     return 0;

@@ -225,7 +225,7 @@ __attribute__((warn_unused_result)) int hora__scheduled_new(const hora_task *tas
                                                             struct hora__scheduled **ret_scheduled);
 
 /* Makes a future that runs once, by the rules of the JDK's calls. It already belongs to the pool
- * (hora__future_born_enqueued), and has no reference to the timer queue yet: the caller then calls
+ * (hora__future_enqueued_fresh), and has no reference to the timer queue yet: the caller then calls
  * hora__timer_queue_insert_new. */
 __attribute__((warn_unused_result)) int hora__scheduled_new_once(const hora_task *task,
                                                                  struct hora_pool *pool, hora_ns planned,

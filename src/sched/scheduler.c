@@ -30,7 +30,6 @@
 #include "base/options.h"
 #include "base/reason.h"
 #include "exec/extra.h"
-#include "exec/options.h"
 #include "exec/pool_admission.h"
 #include "sched/detached.h"
 #include "sched/overlap.h"
@@ -198,9 +197,9 @@ static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns n
      * down. */
     struct hora__offer offer = {.control = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
     /* Two references: the caller's and that of the entry. */
-    hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
+    hora__future_enqueued_fresh(&scheduled->future, &pool->owner, 2);
     if (!hora__timer_queue_insert_future(pool->queue, scheduled, now, &offer)) {
-        hora__future_unborn(&scheduled->future);
+        hora__future_dequeued_fresh(&scheduled->future);
         return false;
     }
     hora__pool_work_came(pool);
@@ -445,7 +444,7 @@ static int make_future(void *context, const hora_task *task, hora_ns due,
                                         .planned = due};
     int error = hora__scheduled_new(task, pool->queue, &plan, ret_scheduled);
     if (error == 0)
-        hora__future_born_enqueued(&(*ret_scheduled)->future, &pool->owner, 1);
+        hora__future_enqueued_fresh(&(*ret_scheduled)->future, &pool->owner, 1);
     return error;
 }
 
@@ -465,7 +464,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .show = show,
     .make = make,
     .place = place,
-    .look = hora__clocks_look,
+    .clocks_changed = hora__clocks_look,
     .admit = hora__series_decide,
     .run = hora__series_run,
     .run_begun = hora__series_run_begun,
@@ -681,7 +680,7 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
         /* The overlap has taken over the task. It must give the task back before the future is forgotten,
          * so that the caller still owns arg. */
         hora__overlap_forget(scheduled);
-        hora__future_forget(&scheduled->future);
+        hora__future_discard(&scheduled->future);
         return error;
     }
     /* Only an accepted task may expire. */
@@ -706,7 +705,7 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     if (error < 0)
         return error;
     if (pool->observer != NULL)
-        hora__pool_comes(pool, task);
+        hora__pool_count_submitted(pool, task);
     /* HORA_ENOTSUP, here and from insert_task, means that the task needs a future. */
     error = HORA_ENOTSUP;
     if (ret_future == NULL && is_plain(plan))
@@ -714,7 +713,7 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     if (error == HORA_ENOTSUP)
         error = make_and_place(pool, task, plan, ret_future);
     if (error < 0)
-        hora__pool_came(pool, task, error);
+        hora__pool_uncount_submitted(pool, task, error);
     return error;
 }
 
@@ -750,11 +749,11 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
         hora__pool_work_came(pool);
         error = hora__scheduler_is_staffed(pool) ? 0 : recheck_and_staff(pool, &scheduled->future);
     } else {
-        hora__future_unborn(&scheduled->future);
+        hora__future_dequeued_fresh(&scheduled->future);
         error = place_fresh(pool, &scheduled->future);
     }
     if (error < 0)
-        hora__future_forget(&scheduled->future);
+        hora__future_discard(&scheduled->future);
     else
         *ret_future = &scheduled->future;
     return error;

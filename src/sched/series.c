@@ -770,7 +770,7 @@ static void note_end_and_plan(struct hora__scheduled *scheduled)
 
 /* ---- a run ---- */
 
-/* The context of the judge functions below. */
+/* The context of the callbacks below. */
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
@@ -778,9 +778,9 @@ struct run {
     bool ends_later; /* on the short way: the visit that puts the entry back notes the end */
 };
 
-/* Begins a run: `begins` of struct hora__judge. Returns false if the task was paused or re-timed since the
- * worker decided to run it; this is the last moment for that. The stage of a task that runs once may be OUT
- * here: a worker that waits for the task has removed it from the queue. */
+/* Begins a run: `begins` of struct hora__run_callbacks. Returns false if the task was paused or re-timed
+ * since the worker decided to run it; this is the last moment for that. The stage of a task that runs once
+ * may be OUT here: a worker that waits for the task has removed it from the queue. */
 static bool begins(hora_future *future, void *context)
 {
     (void)future;
@@ -799,10 +799,10 @@ static bool begins(hora_future *future, void *context)
     return begins;
 }
 
-/* Ends a run: `ends` of struct hora__judge. Notes the end, applies the rule for failures and plans the
- * next run, with one reading of the clock and, unless a trigger has to be asked, in one visit to the timer
- * queue. */
-static enum hora__verdict ends(hora_future *future, int code, void *context)
+/* Ends a run: `ends` of struct hora__run_callbacks. Notes the end, applies the rule for failures and plans
+ * the next run, with one reading of the clock and, unless a trigger has to be asked, in one visit to the
+ * timer queue. */
+static enum hora__run_end ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
     struct hora__scheduled *scheduled = run->scheduled;
@@ -845,8 +845,8 @@ static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, ho
         return false;
     }
     struct run run = {.pool = pool, .scheduled = scheduled};
-    struct hora__judge judge = {begins, ends, NULL, &run};
-    return hora__future_run_judged(&scheduled->future, thread, &judge);
+    struct hora__run_callbacks callbacks = {begins, ends, NULL, &run};
+    return hora__future_run_scheduled(&scheduled->future, thread, &callbacks);
 }
 
 /* Overlapping runs and foreign futures run once; only a scheduled future may be put back. See run of struct
@@ -880,7 +880,7 @@ static bool begins_shortly(hora_future *future, void *context)
 
 /* `ends` on the short way: leaves the end to the next visit if possible, else ends the run in the general
  * way. */
-static enum hora__verdict ends_shortly(hora_future *future, int code, void *context)
+static enum hora__run_end ends_shortly(hora_future *future, int code, void *context)
 {
     assert(context != NULL);
     struct run *run = context;
@@ -888,8 +888,8 @@ static enum hora__verdict ends_shortly(hora_future *future, int code, void *cont
     return run->ends_later ? HORA__GOES_ON : ends(future, code, context);
 }
 
-/* cannot_go_on of struct hora__judge: the future was cancelled after ends_shortly returned GOES_ON. The entry
- * is not put back, so the end is noted here. */
+/* cannot_go_on of struct hora__run_callbacks: the future was cancelled after ends_shortly returned GOES_ON.
+ * The entry is not put back, so the end is noted here. */
 static void cannot_go_on(void *context)
 {
     const struct run *run = context;
@@ -915,8 +915,8 @@ bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora
         (void)hora_future_cancel(future, false);
         return false;
     }
-    struct hora__judge judge = {begins_shortly, ends_shortly, cannot_go_on, &run};
-    bool stays = hora__future_run_judged(future, thread, &judge);
+    struct hora__run_callbacks callbacks = {begins_shortly, ends_shortly, cannot_go_on, &run};
+    bool stays = hora__future_run_scheduled(future, thread, &callbacks);
     if (!run.is_called)
         take_beginning_back(run.scheduled, note);
     else if (run.ends_later && stays)

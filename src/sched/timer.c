@@ -290,10 +290,11 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
 __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
     assert(hora__scheduler_of(pool)->shows_timers);
-    hora__pool_comes(pool, &hora__timer_task);
+    hora__pool_count_submitted(pool, &hora__timer_task);
     int outcome = start(pool, timer, (struct hora__timer_times){.due = due, .uses_no_lane = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
-        hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* any error that is no refusal undoes it */
+        hora__pool_uncount_submitted(pool, &hora__timer_task,
+                                     HORA_EAGAIN); /* any error that is no refusal undoes it */
     return outcome;
 }
 

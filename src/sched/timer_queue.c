@@ -25,7 +25,7 @@
  *                      position among entries with the same time.
  *                   I4 lax and latest have the same size, capacity and reserved slots.
  *                   I5 leader_element is not the number of an entry that was moved or put back since the
- *                      leader went to sleep. Otherwise settling would believe that the leader wakes up in
+ *                      leader went to sleep. Otherwise serving would believe that the leader wakes up in
  *                      time for the entry.
  *                   I6 an entry in a chain is in a heap or SWEPT. So it does not run, and the chain may use
  *                      the memory in which its run is noted.
@@ -100,7 +100,7 @@ void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry 
 }
 
 /* The entry may be new, be moved, or be put back. If the leader sleeps for its old due time, the queue
- * forgets that (I5), so that settling compares the due times again. */
+ * forgets that (I5), so that serving compares the due times again. */
 void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
     assert(!entry->kept && !entry->in_admission);
@@ -854,7 +854,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
-    /* No entry can be taken now. The last worker that notifies the observer settles the queue afterwards. */
+    /* No entry can be taken now. The last worker that notifies the observer serves the queue afterwards. */
     if (timer_queue->notifiers > 0)
         return until;
     const struct hora__timer_heap *only = only_heap(timer_queue);

@@ -241,6 +241,7 @@ TEST(chain_of_group_members, "")
 
 struct service {
     hora_executor executor;
+    hora_completion_service *completion;
     hora_future *last;
 };
 
@@ -286,6 +287,101 @@ TEST(chain_of_a_completion_service, "")
     release(&chain);
     CHECK_OK(hora_completion_service_free(completion));
     chain_close(&chain);
+}
+
+/* ---- groups and completion services, in a callback ---- */
+
+static hora_group *a_group;
+static hora_future *a_promise;
+
+static void nothing(hora_future *future, void *context)
+{
+    (void)future;
+    (void)context;
+}
+
+static void complete_and_await(hora_future *future, void *context)
+{
+    (void)future;
+    (void)context;
+    CHECK_INT(hora_future_complete(a_promise, NULL), 1); /* its callback has to wait for the end of this one */
+    CHECK_OK(hora_group_add(a_group, a_promise));
+    CHECK_INT(hora_group_pending(a_group), 0);
+    CHECK_OK(hora_group_await(a_group));
+}
+
+/* A future that is done does not become pending, even if its callbacks have yet to be called. */
+TEST(group_in_a_callback_does_not_wait_for_what_is_done, "")
+{
+    hora_future *first;
+
+    CHECK_OK(hora_group_new(NULL, &a_group, NULL));
+    CHECK_OK(hora_future_new_promise(NULL, &first));
+    CHECK_OK(hora_future_new_promise(NULL, &a_promise));
+    CHECK_OK(hora_future_on_done(a_promise, nothing, NULL, NULL));
+    CHECK_OK(hora_future_on_done(first, complete_and_await, NULL, NULL));
+    CHECK_INT(hora_future_complete(first, NULL), 1);
+    (void)hora_future_unref(first);
+    (void)hora_future_unref(a_promise);
+    CHECK_OK(hora_group_free(a_group));
+}
+
+static void await_own_group(hora_future *future, void *context)
+{
+    CHECK(hora_future_is_done(future));
+    CHECK_OK(hora_group_await(a_group));
+    ++*(int *)context;
+}
+
+/* A callback that was registered before its future became a member waits for the group. */
+TEST(group_of_a_future_is_empty_in_its_callbacks, "")
+{
+    int calls = 0;
+
+    CHECK_OK(hora_group_new(NULL, &a_group, NULL));
+    for (int when = 0; when < 2; when++) {
+        CHECK_OK(hora_future_new_promise(NULL, &a_promise));
+        CHECK_OK(hora_future_on_done(a_promise, await_own_group, &calls, NULL));
+        CHECK_OK(hora_future_on_done(a_promise, await_own_group, &calls, NULL));
+        CHECK_OK(hora_group_add(a_group, a_promise));
+        CHECK_OK(hora_group_add(a_group, a_promise));
+        CHECK_INT(hora_group_pending(a_group), 2);
+        CHECK_INT(when == 0 ? hora_future_complete(a_promise, NULL) : hora_future_fail(a_promise, 1), 1);
+        (void)hora_future_unref(a_promise);
+    }
+    CHECK_INT(calls, 4);
+    CHECK_INT(hora_group_failed(a_group), 2);
+    CHECK_OK(hora_group_free(a_group));
+}
+
+static void take_own(hora_future *future, void *context)
+{
+    hora_future *taken;
+
+    CHECK_OK(hora_completion_service_take(context, &taken));
+    CHECK_POINTER(taken, future);
+    (void)hora_future_unref(taken);
+}
+
+/* An executor whose futures have a callback before the completion service gets to see them. */
+static int listen_and_keep(hora_future *future, void *self)
+{
+    struct service *service = self;
+
+    CHECK_OK(hora_future_on_done(future, take_own, service->completion, NULL));
+    service->last = hora_future_ref(future);
+    return 0;
+}
+
+TEST(completion_service_has_a_future_in_its_callbacks, "")
+{
+    struct service service = {.executor = {.execute = listen_and_keep, .arg = &service}};
+
+    CHECK_OK(hora_completion_service_new(&service.executor, NULL, &service.completion));
+    CHECK_OK(hora_completion_service_submit(service.completion, HORA_TASK(end_chain, NULL), NULL));
+    CHECK_INT(hora_future_run(service.last), 1);
+    (void)hora_future_unref(service.last);
+    CHECK_OK(hora_completion_service_free(service.completion));
 }
 
 /* ---- the order ---- */

@@ -320,6 +320,39 @@ TEST(invoke_all_ignores_that_a_task_is_cancelled, "CP-INV3")
     venue_close(&v);
 }
 
+static int return_code(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    return *(int *)arg;
+}
+
+/* Whatever code a body returns is the outcome of its task, also a code with which hora itself ends tasks. */
+TEST(invoke_all_succeeds_whatever_the_bodies_return, "CP-INV3")
+{
+    static int codes[] = {HORA_EEXPIRED, HORA_EREJECTED, HORA_EABANDONED, HORA_EINTERRUPTED, HORA_ETIMEDOUT, 1};
+    enum { COUNT = sizeof codes / sizeof codes[0] };
+
+    for (int place = DIRECT; place <= SCHEDULER; place++) {
+        struct venue v;
+        hora_task own[COUNT];
+        const hora_task *tasks[COUNT];
+        hora_future *futures[COUNT];
+
+        venue_open(&v, (enum place)place);
+        for (int i = 0; i < COUNT; i++) {
+            own[i] = *HORA_TASK(return_code, &codes[i]);
+            tasks[i] = &own[i];
+        }
+        CHECK_OK(venue_all(&v, tasks, COUNT, futures));
+        for (int i = 0; i < COUNT; i++) {
+            CHECK_INT(hora_future_failure(futures[i]), codes[i]);
+            CHECK_DONE(futures[i], i < 3 ? codes[i] : HORA_EFAILED, NULL);
+        }
+        release_futures(futures, COUNT);
+        venue_close(&v);
+    }
+}
+
 static int ignore(hora_pool *pool, hora_future *future, void *context)
 {
     (void)pool;

@@ -275,6 +275,82 @@ TEST(queue_that_counts_its_elements_hands_out_references, "")
     }
 }
 
+/* ---- a queue that passes to a pool, or back, during a visit ---- */
+
+enum { PASSING = 2 };
+
+/* A queue of the user, and the pool that uses it for some time. */
+struct passing {
+    hora_queue *queue;
+    hora_pool *pool; /* NULL: none uses it */
+    hora_future *futures[PASSING];
+};
+
+/* A pool accepts only an empty queue. */
+static void empty(struct passing *passing)
+{
+    void *future;
+
+    for (int i = 0; i < PASSING; i++) {
+        CHECK_OK(hora_queue_poll(passing->queue, &future));
+        CHECK_POINTER(future, passing->futures[i]);
+    }
+}
+
+static int pass_to_pool(void *element, void *context)
+{
+    struct passing *passing = context;
+
+    if (element == passing->futures[0]) {
+        empty(passing);
+        CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue = passing->queue), &passing->pool,
+                               NULL));
+    }
+    return 0;
+}
+
+static int pass_back(void *element, void *context)
+{
+    struct passing *passing = context;
+
+    if (element == passing->futures[0]) {
+        empty(passing);
+        CHECK_INT(hora_pool_free(passing->pool), 0);
+    }
+    return 0;
+}
+
+static int return_zero(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* While a pool uses a queue, callers who look get references to its futures. Before and after they get none
+ * if the queue has no `ref`. The visit releases the references that it has, and no others. */
+TEST(for_each_releases_what_it_holds_if_the_queue_passes_on, "")
+{
+    struct passing passing = {.pool = NULL};
+
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &passing.queue, NULL));
+    drops = 0;
+    for (int i = 0; i < PASSING; i++) {
+        CHECK_OK(hora_future_new(HORA_TASK(return_zero, NULL, .drop = count_drop), &passing.futures[i]));
+        CHECK_OK(hora_queue_offer(passing.queue, passing.futures[i]));
+    }
+    CHECK_OK(hora_queue_for_each(passing.queue, pass_to_pool, &passing));
+    CHECK_INT(drops, 0); /* it has released none: the futures exist */
+    for (int i = 0; i < PASSING; i++)
+        CHECK_OK(hora_queue_offer(passing.queue, passing.futures[i]));
+    CHECK_OK(hora_queue_for_each(passing.queue, pass_back, &passing));
+    CHECK_INT(drops, 0);
+    for (int i = 0; i < PASSING; i++)
+        (void)hora_future_unref(passing.futures[i]);
+    CHECK_INT(drops, PASSING); /* it has released all of its own */
+    CHECK_OK(hora_queue_free(passing.queue));
+}
+
 static hora_queue *another_queue;
 static hora_latch *a_latch;
 

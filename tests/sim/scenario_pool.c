@@ -251,6 +251,22 @@ LARGE_SCENARIO(pool_cancel_meets_worker)
     end();
 }
 
+/* A thread that cancels a queued task may still be inside that call when pool and queue are freed. */
+MEDIUM_SCENARIO(pool_cancel_outlives_pool_and_queue)
+{
+    hora_queue *queue;
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
+    begin(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
+    hora_future *futures[] = {submit(sleep_for_ever), submit(work_perhaps_interrupted)};
+    test_thread *other = test_thread_start(NULL, cancel, futures[1]);
+    end();
+    CHECK_OK(hora_queue_free(queue));
+    test_thread_join(other);
+    CHECK_INT(drops, 2);
+    (void)hora_future_unref(futures[0]);
+    (void)hora_future_unref(futures[1]);
+}
+
 static int wait_inside(void *arg, void **ret_result)
 {
     (void)arg;

@@ -21,7 +21,7 @@ static void begin(int capacity)
     memset(&books, 0, sizeof books);
     CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
     hora__backlog_open_books(queue, &books);
-    hora__work_source_of(queue)->comes = &books;
+    hora__work_source_of(queue)->books = &books;
     hora__work_source_of(queue)->spin = TIME;
 }
 
