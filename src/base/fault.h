@@ -92,6 +92,7 @@
     X(TIMED_OPEN_AFTER_CLOSE, "a closed delay queue lets elements in")                                    \
     X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                         \
     X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                       \
+    X(CLOCK_FORGETS_SETTLER, "the clock is freed while a resolved thread is about to take its lock")      \
     X(CLOCK_RUN_SKIPS_END, "a run does not wake the sleepers whose time is its end")                      \
     X(CLOCK_RUN_ENDS_EARLY, "a run ends before the sleepers whose time is its end have gone on")          \
     X(CLOCK_RUNS_AHEAD, "a run goes on before all due threads count as running")                          \
