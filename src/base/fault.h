@@ -244,6 +244,8 @@
     X(WATCHDOG_SLEEPS_ON, "the watchdog is not woken for a check ahead of all others")                    \
     X(LIMIT_LEAVES_IN_QUEUE, "an expired task stays in the queue")                                        \
     X(LIMIT_BEGINS_LATE, "a worker begins a task after its time to start")                                \
+    X(LIMIT_KEEPS_OLD_TIME, "a start limit is not moved when its task is rescheduled to an earlier time") \
+    X(LIMIT_SETS_OLD_TIME, "a start limit that is set again misses that the task was just rescheduled")   \
     X(OVERRUN_MEETS_NEXT, "the limit of a run outlives it and hits the next run")                         \
     X(WATCHDOG_RESTS_FOR_EVER, "a worker that begins a task does not wake the search for stuck workers")  \
     X(WRITE_OFF_IS_REVOKED, "a replaced worker forgets that at the end of its run")                       \

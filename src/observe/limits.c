@@ -9,9 +9,12 @@
  *                   future fail, removes it from the queue and books it. If a worker has taken it already,
  *                   that worker finds that the future is done, and books it. A worker also checks the time
  *                   before it starts a run, since it may be faster than the watchdog.
- * Scheduled tasks   The limits count from the planned time. That may change, and the wall clock may be set,
- *                   so the watchdog computes the time again when a start_by check is due. A series has no
- *                   check for its start: series.c drops a single late run.
+ * Scheduled tasks   The limits count from the planned time. hora_future_reschedule may change that: it moves
+ *                   the start_by check if the new time is earlier. When the check is due, the watchdog
+ *                   computes the time again, because the new time may be later, or the wall clock may have
+ *                   been set back. If the wall clock is set forward, the check is late, and only a worker
+ *                   that takes the task finds that its time is over. A series has no check for its start:
+ *                   series.c drops a single late run.
  * Invariants        I1 a check that is set holds a reference to its future. It is set only between accepted
  *                   and done, or for a moment longer, until the listener or act_on_start_by cancels it. */
 #include "observe/observer.h"
@@ -104,22 +107,41 @@ static void set(struct hora__limits *limits, struct hora__watchdog_check *check,
         (void)hora_future_unref(future); /* the watchdog is closed */
 }
 
+/* Moves a set start_by to the time that follows from the new planned time, if that is earlier. A later one
+ * needs nothing here, because act_on_start_by computes the time again. Uses the clock of the watchdog, which
+ * the extra keeps alive: another thread may have freed the pool. */
+void hora__extra_rescheduled(hora_future *future)
+{
+    const struct hora__extra *extra = hora__future_extra(future);
+    struct hora__limits *limits = extra != NULL ? extra->limits : NULL;
+    if (limits == NULL || !limits->has_start_by || HORA__FAULT(LIMIT_KEEPS_OLD_TIME))
+        return;
+    struct hora__watchdog *watchdog = limits->pool_observer->watchdog;
+    hora_ns left = left_of(limits->pool_observer, future, extra->terms.start_within);
+    hora__watchdog_bring_forward(watchdog, &limits->start_by,
+                                 hora__ns_add(hora_clock_now(watchdog->object.clock), left));
+}
+
 /* The action of start_by: makes the future fail, unless its planned time was changed so that it may still
- * start. In that case it sets the check again. The future may have become done since the check was removed,
- * and its listener found nothing to cancel; so it checks that after setting. The reference of the action
- * keeps the future alive until the end. */
+ * start. In that case it sets the check again, for HORA_FOREVER if the future is planned for no time: another
+ * change may give it one. Since the check was removed, the future may have become done, and its listener found
+ * nothing to cancel; or it may have been rescheduled once more, and hora__extra_rescheduled found nothing to
+ * move. So both are done again after setting. The reference of the action keeps the future alive until the
+ * end. */
 static void act_on_start_by(struct hora__watchdog_action *action)
 {
     assert(action->future != NULL && action->check != NULL);
     hora_future *future = action->future;
     const struct hora__extra *extra = hora__future_extra(future);
     hora_ns left = left_of(action->pool_observer, future, extra->terms.start_within);
-    if (left > 0 && left != HORA_FOREVER) { /* it was re-timed */
+    if (left > 0) { /* it was rescheduled, or the wall clock was set back */
         (void)hora_future_ref(future);
         set(extra->limits, action->check, hora__ns_add(action->now, left));
+        if (!HORA__FAULT(LIMIT_SETS_OLD_TIME))
+            hora__extra_rescheduled(future);
         if (hora_future_is_done(future))
             release(extra->limits, action->check);
-    } else if (left <= 0 && hora__future_abort(future, HORA_EEXPIRED)) {
+    } else if (hora__future_abort(future, HORA_EEXPIRED)) {
         leave_queue(action->pool_observer, future);
         hora__events_expired(action->pool_observer, future, 1, not_begun);
     }

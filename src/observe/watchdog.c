@@ -170,6 +170,18 @@ bool hora__watchdog_set(struct hora__watchdog *watchdog, struct hora__watchdog_c
     return is_set;
 }
 
+void hora__watchdog_bring_forward(struct hora__watchdog *watchdog, struct hora__watchdog_check *check,
+                                  hora_ns at)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    lock(watchdog);
+    if (hora__timer_heap_holds(&watchdog->checks, &check->timer))
+        (void)set_locked(watchdog, check, at, &wakes);
+    unlock(watchdog);
+    hora__wakes_flush(&wakes);
+}
+
 bool hora__watchdog_unset(struct hora__watchdog *watchdog, struct hora__watchdog_check *check)
 {
     lock(watchdog);

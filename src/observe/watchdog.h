@@ -94,6 +94,10 @@ void hora__watchdog_check_init(struct hora__watchdog_check *check,
  * closed. */
 bool hora__watchdog_set(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns at);
 
+/* Moves a check to an earlier time. Does nothing if it is not set, or is due before `at` anyway. */
+void hora__watchdog_bring_forward(struct hora__watchdog *watchdog, struct hora__watchdog_check *check,
+                                  hora_ns at);
+
 /* Cancels a check. Returns whether it was set. If not, it was never set, or its `look` has been called and
  * the action may still be running. */
 bool hora__watchdog_unset(struct hora__watchdog *watchdog, struct hora__watchdog_check *check);

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "exec/extra.h"
 #include "sched/scheduler.h"
 
 /* Returns whether no run can follow although the future is not done yet, so that a change would have no
@@ -106,6 +107,7 @@ int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
     else
         retime_series(scheduled, due, every);
     leave(scheduled);
+    hora__extra_rescheduled(future);
     return 0;
 }
 
