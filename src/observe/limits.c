@@ -263,7 +263,7 @@ int hora__extra_prepare(hora_future *future)
     error = hora__watchdog_reserve(pool_observer->watchdog, slots_of(limits));
     if (error < 0) {
         hora__free(limits);
-        return error == HORA_EFULL ? HORA_ENOMEM : error;
+        return error;
     }
     extra->limits = limits;
     return 0;

@@ -216,7 +216,7 @@ static void pool_gone(struct hora__observer *observer)
 }
 
 /* Makes the record of a new worker, before its thread starts, so that nothing can fail in the thread. Returns
- * 0, HORA_ENOMEM or HORA_EFULL. */
+ * 0 or HORA_ENOMEM. */
 static int make_record(struct hora__observer *observer, struct hora__worker *worker,
                        struct hora__worker_observer **ret_worker_observer)
 {

@@ -266,14 +266,14 @@ void hora__limits_expired(struct hora__observer *observer, hora_future *future, 
 /* ---- overruns.c: run_limit and stuck_after of a task, stuck_after of the pool ---- */
 
 /* Makes the part that applies stuck_after of the pool, and starts the watchdog's thread for it. *ret_rounds
- * is NULL if the pool has no stuck_after. Returns 0, HORA_ENOMEM, HORA_EAGAIN or HORA_EFULL. */
+ * is NULL if the pool has no stuck_after. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__stuck_rounds_new(struct hora__pool_observer *pool_observer,
                                                                struct hora__stuck_rounds **ret_rounds);
 /* Frees it. The watchdog must be closed. NULL is allowed. */
 void hora__stuck_rounds_free(struct hora__stuck_rounds *rounds);
 
 /* prepare makes the checks for runs with limits in a worker's record and reserves room for them; release
- * undoes that. prepare returns 0, HORA_ENOMEM or HORA_EFULL. */
+ * undoes that. prepare returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__overruns_prepare(struct hora__worker_record *record);
 void hora__overruns_release(struct hora__worker_record *record);
 
@@ -290,7 +290,7 @@ __attribute__((warn_unused_result)) int hora__growth_check(const hora_pool_optio
                                                            hora_error *reason);
 
 /* Makes the part that starts workers. *ret_growth is NULL if the pool does not grow. The watchdog must exist.
- * Returns 0, HORA_ENOMEM or HORA_EFULL. It is freed after the watchdog is closed. */
+ * Returns 0 or HORA_ENOMEM. It is freed after the watchdog is closed. */
 __attribute__((warn_unused_result)) int hora__growth_new(struct hora__pool_observer *pool_observer,
                                                          struct hora__growth **ret_growth);
 void hora__growth_free(struct hora__growth *growth);

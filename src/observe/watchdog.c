@@ -93,7 +93,8 @@ void hora__watchdog_check_init(struct hora__watchdog_check *check,
     check->dropped = dropped;
 }
 
-/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. */
+/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. A heap that
+ * cannot grow any more counts as a lack of memory: to callers of src/exec HORA_EFULL means a full queue. */
 int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks)
 {
     assert(checks > 0);
@@ -107,7 +108,7 @@ int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks)
     if (error < 0)
         hora__timer_heap_reserve(&watchdog->checks, -kept);
     unlock(watchdog);
-    return error;
+    return error < 0 ? HORA_ENOMEM : 0;
 }
 
 void hora__watchdog_unreserve(struct hora__watchdog *watchdog, int checks)

@@ -79,7 +79,7 @@ bool hora__watchdog_is_me(struct hora__watchdog *watchdog);
 __attribute__((warn_unused_result)) int hora__watchdog_start(struct hora__watchdog *watchdog);
 
 /* reserve makes room for this many checks, so that setting them cannot fail; unreserve undoes that. reserve
- * returns 0, HORA_ENOMEM or HORA_EFULL. */
+ * returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks);
 void hora__watchdog_unreserve(struct hora__watchdog *watchdog, int checks);
 
