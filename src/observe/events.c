@@ -42,25 +42,30 @@ static hora_ns at_least_zero(hora_ns time)
     return time > 0 ? time : 0;
 }
 
-/* A run that starts too late is reported twice: as woke_late, and as started. Computes the lateness only if a
- * listener asks for it. */
+/* A run that starts too late is reported twice: as woke_late, and as started. A pool that measures has
+ * computed the lateness. Any other pool has neither metrics nor a listener for runs, and does not compute it
+ * for the probe alone, because that takes the lock of the timer queue and reads a clock for each run. */
 void hora__events_started(struct hora__worker_record *record, hora_future *future, const hora_task *task,
                           const struct hora__run_start *start)
 {
     const struct hora__observer_options *options = &record->pool_observer->options;
     const hora_listener *listener = &options->listener;
-    if (listener->started == NULL && listener->woke_late == NULL)
+    bool is_told = listener->started != NULL || listener->woke_late != NULL;
+    hora_ns late = start->late;
+    if (late < 0 && is_told)
+        late = hora__measures_lateness(future);
+    bool is_late = late > options->late_after;
+    if (is_late)
+        HORA__PROBE(task_late, future, task->name, late);
+    if (!is_told)
         return;
-    hora_ns late = start->late >= 0 ? start->late : hora__measures_lateness(future);
     hora_event event = {.task = task,
                         .future = shown(future),
                         .worker = record->worker->number,
                         .waited = at_least_zero(start->waited),
                         .late = at_least_zero(late)};
-    if (late > options->late_after) {
-        HORA__PROBE(task_late, future, task->name, late);
+    if (is_late)
         tell(record->pool_observer, listener->woke_late, event);
-    }
     tell(record->pool_observer, listener->started, event);
 }
 
