@@ -78,7 +78,7 @@ struct dump_worker {
     bool is_off;                  /* written off and replaced, because it is stuck */
     bool is_known;                /* `now` is set: the pool has an observer, and the worker runs a task */
     struct hora__run_reading now; /* its current run */
-    int64_t completed;            /* number of tasks that it has run */
+    int64_t completed;            /* number of runs that have ended */
 };
 
 /* Everything that is written, copied. It lies on the stack of the caller. */
@@ -552,7 +552,7 @@ static void write_worker(struct hora__json *json, const struct dump *dump, const
         write_what_it_runs(json, dump, &worker->now);
     else
         write_nothing(json);
-    hora__json_int(json, "runs", worker->completed);
+    hora__json_int(json, "completed", worker->completed);
     hora__json_close(json, '}');
 }
 
