@@ -189,7 +189,7 @@ void demo_screen_draw(struct demo *demo)
     draw_workers(demo);
     draw_series(demo);
     draw_named(demo, "shot", "one-shots, up to 2 s");
-    draw_named(demo, "import", "class, start by 2 s");
+    draw_named(demo, "import", "class, start within 2 s");
     draw_held(demo);
     draw_distribution(demo, "LATENESS", HORA_METRIC_LATENESS);
     draw_distribution(demo, "QUEUE WAIT", HORA_METRIC_WAIT);

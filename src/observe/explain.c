@@ -418,9 +418,8 @@ static void add_scheduled(struct hora__text *out, const struct hora__explained_f
         return;
     case HORA__OUT:
     default:
-        hora__text_add(out, schedule.running > 0
-                                ? "has no further time, and is over when its current runs end"
-                                : "is being added to or removed from its scheduler");
+        hora__text_add(out, schedule.running > 0 ? "has no further time, and ends when its current runs end"
+                                                 : "is being added to or removed from its scheduler");
     }
 }
 
@@ -640,7 +639,7 @@ static void add_somewhere(struct hora__text *out, int size)
 {
     hora__text_add(out, "is one of ");
     hora__text_add_count(out, size, "task");
-    hora__text_add(out, " in a queue with an order of its own");
+    hora__text_add(out, " in a queue with its own order");
 }
 
 /* Explains a task that waits in the queue of a pool without admission. How long the first task has waited is

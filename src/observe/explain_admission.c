@@ -136,8 +136,8 @@ static void say_before(struct hora__text *out, const struct ruling *ruling)
     }
     hora__text_add(out, "waits: ");
     hora__text_add_count(out, before, "task");
-    hora__text_add(out, before == 1 ? " with higher priority or longer wait is ahead of it"
-                                    : " with higher priority or longer wait are ahead of it");
+    hora__text_add(out, before == 1 ? " with a higher priority or a longer wait is ahead of it"
+                                    : " with a higher priority or a longer wait are ahead of it");
 }
 
 /* Adds the clauses for a task that waits. If only its place in the order and busy workers delay it, the

@@ -41,7 +41,7 @@ struct hora__limits {
 };
 
 /* The reasons that events report. */
-static const char not_begun[] = "it did not start within its start limit";
+static const char not_begun[] = "it did not start in time";
 static const char not_done[] = "it did not finish in time";
 
 static struct hora__limits *of_start_by(struct hora__watchdog_check *check)

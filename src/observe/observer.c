@@ -41,7 +41,7 @@ static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
     if (hooks->install == NULL &&
         (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
         return hora__refuse(reason, HORA_EINVAL, "context_hooks",
-                            "context_hooks: there is no install, which the others need");
+                            "context_hooks: install is NULL, and the other hooks need it");
     return 0;
 }
 
@@ -71,7 +71,7 @@ static int read_metrics(const hora_metrics *given, struct hora__observer_options
     own->measured = given != NULL;
     own->names = metrics.max_names;
     if (own->names < 0 || own->names > NAMES_MOST)
-        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not in 0 to %d",
+        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not from 0 to %d",
                             own->names, NAMES_MOST);
     return 0;
 }
@@ -123,15 +123,17 @@ static int read_options(const hora_pool_options *options, struct hora__observer_
 static int check_admission(const hora_pool_options *options, hora_error *reason)
 {
     if (options->queue != NULL && !hora__queue_is_timer_queue(options->queue))
-        return hora__refuse(reason, HORA_EINVAL, "queue",
-                            "a pool with admission has a queue of its own: leave out queue");
-    if (options->queue == NULL && options->queue_capacity < 0)
-        return hora__refuse(reason, HORA_EINVAL, "queue_capacity",
-                            "a pool with admission needs a queue that has room: queue_capacity is negative");
-    if (options->keep_cancelled)
         return hora__refuse(
-            reason, HORA_EINVAL, "keep_cancelled",
-            "keep_cancelled does not go with admission: a cancelled task would take the turn of others");
+            reason, HORA_EINVAL, "queue",
+            "queue cannot be combined with admission: a pool with admission has its own queue");
+    if (options->queue == NULL && options->queue_capacity < 0)
+        return hora__refuse(
+            reason, HORA_EINVAL, "queue_capacity",
+            "a negative queue_capacity cannot be combined with admission: the queue must hold tasks");
+    if (options->keep_cancelled)
+        return hora__refuse(reason, HORA_EINVAL, "keep_cancelled",
+                            "keep_cancelled cannot be combined with admission: cancelled tasks would be "
+                            "admitted before others");
     if (options->spin > 0)
         return hora__refuse(reason, HORA_EINVAL, "spin", "spin has no effect in a pool with admission");
     return 0;

@@ -36,7 +36,7 @@ static int check_options(const struct hora__pool_observer *pool_observer, const 
 {
     if ((int)own->priority < HORA_PRIORITY_LOW || own->priority > HORA_PRIORITY_URGENT)
         return hora__refuse(reason, HORA_EINVAL, "priority",
-                            "priority is %d, which is none of the HORA_PRIORITY_ levels", (int)own->priority);
+                            "priority is %d, which is not a HORA_PRIORITY_ value", (int)own->priority);
     if (own->task_class != NULL && own->task_class->pool_observer != pool_observer)
         return hora__refuse(reason, HORA_EINVAL, "task_class", "task_class, %s, is a class of another pool",
                             own->task_class->name);
@@ -61,7 +61,7 @@ int hora_task_options_check(hora_pool *pool, const hora_task_options *options, h
     hora__reason_begin(reason);
     int error = hora__pool_check(pool);
     if (error < 0)
-        return hora__refuse(reason, error, NULL, "the pool is NULL, or of a process that has forked");
+        return hora__refuse(reason, error, NULL, "the pool is NULL or belongs to the parent process");
     if (options == NULL || HORA__TAKE(hora_task_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_task_options");
     const struct hora__pool_observer *pool_observer = hora__pool_get_observer(pool);

@@ -89,8 +89,7 @@ static void unlock_clock(hora_virtual_clock *clock, bool moved);
 static hora_ns run_left(const hora_virtual_clock *clock);
 static bool waits_for_one_thread(const hora_virtual_clock *clock);
 
-/* Returns 0, HORA_EINVAL for NULL, or HORA_EFORKED in a process that did not make the clock. */
-static int check(const hora_virtual_clock *clock)
+int hora__virtual_clock_check(const hora_virtual_clock *clock)
 {
     if (clock == NULL)
         return HORA_EINVAL;
@@ -107,7 +106,7 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
     if (HORA__TAKE(hora_virtual_clock_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_virtual_clock_options");
     if (ret_clock == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_clock is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_clock is NULL");
     if (own.monotonic < 0)
         return hora__refuse(reason, HORA_EINVAL, "monotonic",
                             "the first reading of the monotonic line is negative");
@@ -154,7 +153,7 @@ int hora_virtual_clock_free(hora_virtual_clock *clock)
 {
     if (clock == NULL)
         return 0;
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     hora__mutex_lock(&clock->lock);
@@ -194,11 +193,6 @@ void hora__virtual_clock_release(hora_virtual_clock *clock)
     hora__mutex_unlock(&clock->lock);
 }
 
-int hora__virtual_clock_check(const hora_virtual_clock *clock)
-{
-    return check(clock);
-}
-
 /* Takes no lock, so it also works in the child of a fork, where the lock may be held for ever. */
 hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline timeline)
 {
@@ -219,7 +213,7 @@ struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock
 {
     /* In the child of a fork, a thread of the parent may hold the lock for ever. The clock stands still
      * there, so the offsets are right without the lock. */
-    if (check(clock) < 0)
+    if (hora__virtual_clock_check(clock) < 0)
         return offsets(clock);
     hora__mutex_lock(&clock->lock);
     struct hora__clock_offsets read = offsets(clock);
@@ -316,7 +310,7 @@ static int move_lines(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot
 
 int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     return by < 0 ? HORA_EINVAL : move_lines(clock, by, by, by);
@@ -324,13 +318,13 @@ int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by)
 
 int hora_virtual_clock_step_wall(hora_virtual_clock *clock, hora_ns by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     return error < 0 ? error : move_lines(clock, 0, 0, by);
 }
 
 int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     return by < 0 ? HORA_EINVAL : move_lines(clock, 0, by, by);
@@ -339,7 +333,7 @@ int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
 /* Applies to the sleepers that exist, too, since time_left adds the lateness each time. */
 int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     if (lateness < 0)
@@ -376,7 +370,7 @@ static hora_ns time_to_next(const hora_virtual_clock *clock)
  * in between. The distance may be 0 if a sleeper is due that has not been woken yet. */
 int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     hora__mutex_lock(&clock->lock);
@@ -613,7 +607,9 @@ int hora_virtual_clock_attach(hora_virtual_clock *clock)
 static void detach(hora_virtual_clock *clock, hora_thread *thread)
 {
     assert(thread->clock == clock);
-    assert(!thread->idle); /* the thread itself runs this */
+    /* It does not wait: it runs this itself, or another thread unloads the library, which no thread may be in
+     * at that time. */
+    assert(!thread->idle);
     hora__atomic_store(&thread->attached, 0);
     hora__mutex_lock(&thread->lock);
     thread->clock = NULL;
@@ -709,7 +705,7 @@ void hora__virtual_clock_idle_park(hora_thread *thread)
     while (is_still_idle(thread));
 }
 
-/* Makes a waiter of the calling thread on one of the clock's lists, for wait_until_quiet. The caller holds the
+/* Adds a waiter of the calling thread to one of the clock's lists, for wait_until_quiet. The caller holds the
  * lock. Takes a reference: the thread may be resolved while it is about to take the lock after an interrupt,
  * and then the owner may free the clock. */
 static void add_waiter(hora_virtual_clock *clock, struct hora__list *list, struct hora__waiter *waiter,
