@@ -111,7 +111,7 @@ struct dump {
 /* Copies a name, which may be NULL, as far as it fits. */
 static void copy_name(struct dump_task *to, const char *name)
 {
-    assert(to != NULL);
+    assert(!to->has_name); /* a name is copied once */
     to->has_name = name != NULL;
     hora__utf8_copy(to->name, sizeof to->name, name != NULL ? name : "");
 }
@@ -156,11 +156,6 @@ static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
     to->priority = ticket->level - HORA__LEVEL_NORMAL;
 }
 
-static hora_ns at_least_zero(hora_ns time)
-{
-    return time > 0 ? time : 0;
-}
-
 /* Visitor of the queue, called with its lock held: copies a waiting task, except for the name of a future,
  * which is copied later. Returns whether there is room for more. */
 static bool copy_head(void *item, const hora_task *task, void *arg)
@@ -177,7 +172,7 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
         copy_task(head, task);
     copy_terms(head, extra);
     if (extra != NULL)
-        head->waited = at_least_zero(hora__ns_sub(dump->now, extra->came));
+        head->waited = hora__ns_max(hora__ns_sub(dump->now, extra->came), 0);
     else if (measures && future == NULL)
         head->waited = hora__measures_ago(dump->pool, hora__measures_cell_came(task));
     head->knows_when = measures && future != NULL && extra == NULL;
@@ -358,7 +353,6 @@ static int collect_more_workers(struct dump *dump)
  * error; on error nothing has to be released. */
 static int collect(struct dump *dump, hora_pool *pool, bool for_debugger)
 {
-    assert(pool != NULL);
     dump->pool = pool;
     dump->worker = dump->own_workers;
     dump->worker_room = MOST_WORKERS;
@@ -465,7 +459,7 @@ static void write_firings(struct hora__json *json, const struct dump *dump)
 
 static void write_class(struct hora__json *json, const struct dump_class *class)
 {
-    assert(class->name != NULL);
+    assert(class->running >= 0 && class->waiting >= 0);
     hora__json_open(json, NULL, '{');
     hora__json_text(json, "name", class->name);
     hora__json_int(json, "limit", class->limit);
@@ -722,7 +716,6 @@ static bool is_busy(hora_pool *pool)
 /* Writes {"name": ..., "busy": true} instead of a dump, because a lock is held. */
 static int write_busy(const hora_pool *pool, hora_write_fn write, void *context)
 {
-    assert(write != NULL);
     struct hora__json json;
     hora__json_begin(&json, write, context);
     hora__json_open(&json, NULL, '{');

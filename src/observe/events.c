@@ -37,11 +37,6 @@ static void tell(struct hora__pool_observer *pool_observer, hora_event_fn told, 
 
 /* ---- around a run ---- */
 
-static hora_ns at_least_zero(hora_ns time)
-{
-    return time > 0 ? time : 0;
-}
-
 /* A run that starts too late is reported twice: as woke_late, and as started. A pool that measures has
  * computed the lateness. Any other pool has neither metrics nor a listener for runs, and does not compute it
  * for the probe alone, because that takes the lock of the timer queue and reads a clock for each run. */
@@ -62,8 +57,8 @@ void hora__events_started(struct hora__worker_record *record, hora_future *futur
     hora_event event = {.task = task,
                         .future = shown(future),
                         .worker = record->worker->number,
-                        .waited = at_least_zero(start->waited),
-                        .late = at_least_zero(late)};
+                        .waited = hora__ns_max(start->waited, 0),
+                        .late = hora__ns_max(late, 0)};
     if (is_late)
         tell(record->pool_observer, listener->woke_late, event);
     tell(record->pool_observer, listener->started, event);
@@ -120,12 +115,6 @@ void hora__events_failed(struct hora__observer *observer, hora_future *future, b
 
 /* ---- other events ---- */
 
-/* Returns the name of a task; NULL: there is no task, or it has no name. */
-static const char *name_of(const hora_task *task)
-{
-    return task != NULL ? task->name : NULL;
-}
-
 /* Another thread may cancel a future and drop its task at the same time, so this and the functions below
  * report a copy of the task. A task without a future belongs to the caller. */
 void hora__events_rejected(struct hora__observer *observer, hora_future *future, const hora_task *task,
@@ -179,16 +168,15 @@ void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future
     tell(pool_observer, pool_observer->options.listener.expired, event);
 }
 
-/* The caller has filled the event; this adds the future that the user knows. */
+/* The caller has filled the event, with a copy of the task; this adds the future that the user knows. */
 void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future,
                         const hora_event *event)
 {
+    assert(event->task != NULL);
     hora_event own = *event;
-    own.future = future != NULL ? shown(future) : NULL;
-    if (own.task == NULL && future != NULL)
-        own.task = &future->task;
-    HORA__PROBE(task_stuck, future, name_of(own.task), own.worker, own.ran);
-    hora__measures_count_event(pool_observer, name_of(own.task), HORA__COUNT_STUCK, 1);
+    own.future = shown(future);
+    HORA__PROBE(task_stuck, future, own.task->name, own.worker, own.ran);
+    hora__measures_count_event(pool_observer, own.task->name, HORA__COUNT_STUCK, 1);
     tell(pool_observer, pool_observer->options.listener.stuck, own);
 }
 

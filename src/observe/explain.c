@@ -474,7 +474,7 @@ static bool is_noted(const struct hora__explained_future *explained, const struc
 static void add_progress(struct hora__text *out, const struct hora__explained_future *explained,
                          const struct hora__run_reading *now)
 {
-    assert(now != NULL);
+    assert(now->began != HORA_NEVER);
     if (now->progress == HORA_NEVER)
         return;
     if (now->of > 0) {
@@ -660,11 +660,11 @@ static void add_queued(struct hora__text *out, const struct hora__explained_futu
         hora__pool_measures(explained->pool))
         hora__measures_waiting(explained->pool, &search.oldest, &latest);
     bool is_there = is_ordered ? search.is_found : hora_queue_contains(queue, explained->future) > 0;
-    hora__pool_view_read(explained, &pool_view);
     if (!is_there) {
         hora__text_add(out, "has been given to a worker, which is about to run it");
         return;
     }
+    hora__pool_view_read(explained, &pool_view);
     if (is_ordered)
         add_position(out, &search);
     else

@@ -124,10 +124,10 @@ void hora__extra_rescheduled(hora_future *future)
 
 /* The action of start_by: makes the future fail, unless its planned time was changed so that it may still
  * start. In that case it sets the check again, for HORA_FOREVER if the future is planned for no time: another
- * change may give it one. Since the check was removed, the future may have become done, and its listener found
- * nothing to cancel; or it may have been rescheduled once more, and hora__extra_rescheduled found nothing to
- * move. So both are done again after setting. The reference of the action keeps the future alive until the
- * end. */
+ * change may give it one. Since the check was removed, the future may have become done, and its listener
+ * found nothing to cancel; or it may have been rescheduled once more, and hora__extra_rescheduled found
+ * nothing to move. So both are done again after setting. The reference of the action keeps the future alive
+ * until the end. */
 static void act_on_start_by(struct hora__watchdog_action *action)
 {
     assert(action->future != NULL && action->check != NULL);
@@ -302,7 +302,7 @@ void hora__extra_accepted(hora_future *future)
 /* Computes the age of the future anew, because its planned time may have changed. */
 bool hora__limits_refuse(struct hora__worker_record *record, hora_future *future)
 {
-    assert(record != NULL);
+    assert(record->pool_observer->pool != NULL); /* it lives as long as its workers */
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     const struct hora__limits *limits = extra != NULL ? extra->limits : NULL;
     if (limits == NULL || !limits->has_start_by || HORA__FAULT(LIMIT_BEGINS_LATE))

@@ -45,21 +45,15 @@ static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
     return 0;
 }
 
-static int check_span(hora_ns span, const char *field, hora_error *reason)
-{
-    assert(field != NULL);
-    return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
-}
-
 /* Checks that no time of the options is negative. */
 static int check_spans(const struct hora__observer_options *own, hora_error *reason)
 {
-    int error = check_span(own->ageing, "ageing", reason);
+    int error = hora__refuse_negative(reason, own->ageing, "ageing");
     if (error == 0)
-        error = check_span(own->stuck_after, "stuck_after", reason);
+        error = hora__refuse_negative(reason, own->stuck_after, "stuck_after");
     if (error == 0)
-        error = check_span(own->late_after, "late_after", reason);
-    return error < 0 ? error : check_span(own->grow_after, "grow_after", reason);
+        error = hora__refuse_negative(reason, own->late_after, "late_after");
+    return error < 0 ? error : hora__refuse_negative(reason, own->grow_after, "grow_after");
 }
 
 /* Copies the metrics that the options point to; NULL: the pool has none. */

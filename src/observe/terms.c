@@ -14,20 +14,15 @@
 
 /* The functions check_... return 0, or HORA_EINVAL with the reason. */
 
-static int check_span(hora_ns span, const char *field, hora_error *reason)
-{
-    return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
-}
-
 /* Checks that no time limit is negative. */
 static int check_times(const hora_task_options *own, hora_error *reason)
 {
-    int error = check_span(own->start_within, "start_within", reason);
+    int error = hora__refuse_negative(reason, own->start_within, "start_within");
     if (error == 0)
-        error = check_span(own->run_limit, "run_limit", reason);
+        error = hora__refuse_negative(reason, own->run_limit, "run_limit");
     if (error == 0)
-        error = check_span(own->stuck_after, "stuck_after", reason);
-    return error < 0 ? error : check_span(own->finish_within, "finish_within", reason);
+        error = hora__refuse_negative(reason, own->stuck_after, "stuck_after");
+    return error < 0 ? error : hora__refuse_negative(reason, own->finish_within, "finish_within");
 }
 
 /* Checks the options of a task for a pool that has an observer. */
