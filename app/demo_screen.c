@@ -108,7 +108,7 @@ static void draw_series(struct demo *demo)
             continue;
         (void)!hora_pool_get_distribution(demo->scheduler, series->name, HORA_METRIC_LATENESS, &late);
         const char *next = info.paused        ? "paused"
-                           : info.running > 0 ? "runs"
+                           : info.running > 0 ? "running"
                            : delay <= 0       ? "due"
                                               : WORDS(delay);
         LINE("%-10s  %-24s  %-8s  %5lld  %6lld  %7lld  %-10s  %-10s", series->name, series->plan, next,

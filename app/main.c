@@ -10,19 +10,19 @@
 #include "demo.h"
 #include "output.h"
 
-static const char help[] = "Usage: hora COMMAND ...\n"
-                           "\n"
-                           "Commands:\n"
-                           "  cron        show when a cron expression runs, and what it means\n"
-                           "  demo        run a scheduler under load and show what it does\n"
-                           "\n"
-                           "Options:\n"
-                           "  -h, --help  print this help; for help on a command, hora COMMAND --help\n"
-                           "  --version   print the version\n"
-                           "\n"
-                           "Exit status: 0 on success, 1 if the answer is negative, 2 on errors. SIGPIPE "
-                           "ends the command silently.\n"
-                           "See the manual page hora(1) for details.\n";
+static const char help[] =
+    "Usage: hora COMMAND ...\n"
+    "\n"
+    "Commands:\n"
+    "  cron        show when a cron expression runs, and what it means\n"
+    "  demo        run a scheduler under load and show what it does\n"
+    "\n"
+    "Options:\n"
+    "  -h, --help  print this help; for help on a command, hora COMMAND --help\n"
+    "  --version   print the version\n"
+    "\n"
+    "Exit status: 0 on success, 1 if there is no such time or a check fails, 2 on errors. SIGPIPE ends\n"
+    "the command silently. See the manual page hora(1) for details.\n";
 
 int main(int argc, char **argv)
 {

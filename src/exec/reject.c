@@ -188,7 +188,7 @@ static int block_told(hora_pool *pool, hora_future *future)
     if ((error < 0 && error != HORA_ENOMEM && error != HORA_EAGAIN) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
         refuse(pool, future,
                is_shut_down(pool) ? "the pool is shut down"
-                                  : "no room, and none became free within reject_timeout");
+                                  : "no room, and none became free while the caller waited");
     return error;
 }
 

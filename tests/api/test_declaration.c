@@ -314,7 +314,8 @@ TEST(declaration_with_placeholders_that_cannot_be_replaced, "")
     REFUSED("fixed rate \"${rate\": a placeholder has no closing \"}\"", .fixed_rate_text = "${rate");
     REFUSED("fixed rate \"${a:${rate}\": a placeholder has no closing \"}\"",
             .fixed_rate_text = "${a:${rate}");
-    REFUSED("fixed rate \"${loop}\": its placeholders name each other", .fixed_rate_text = "${loop}");
+    REFUSED("fixed rate \"${loop}\": its placeholders are nested more than 16 deep",
+            .fixed_rate_text = "${loop}");
     REFUSED("fixed rate \"${many}\": with its placeholders replaced it is longer than 4096 bytes",
             .fixed_rate_text = "${many}");
     REFUSED("fixed rate: duration \"5s5s\": ", .fixed_rate_text = "${twice}");
