@@ -247,7 +247,7 @@
     X(LIMIT_KEEPS_OLD_TIME, "a start limit is not moved when its task is rescheduled to an earlier time") \
     X(LIMIT_SETS_OLD_TIME, "a start limit that is set again misses that the task was just rescheduled")   \
     X(OVERRUN_MEETS_NEXT, "the limit of a run outlives it and hits the next run")                         \
-    X(WATCHDOG_RESTS_FOR_EVER, "a worker that begins a task does not wake the search for stuck workers")  \
+    X(STUCK_ROUNDS_STAY_IDLE, "a worker that begins a task does not wake the search for stuck workers")   \
     X(WRITE_OFF_IS_REVOKED, "a replaced worker forgets that at the end of its run")                       \
     X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a replaced worker still runs")                   \
     X(NAMES_TRUST_ADDRESSES, "a name is taken for another that had the same address")                     \

@@ -95,10 +95,11 @@ struct dump {
     int queued;                        /* number of tasks in the queue; of a scheduler, due tasks */
     int heads;                         /* number of elements of `head` in use */
     struct dump_task head[MOST_TASKS]; /* the first of the queued tasks */
-    hora_future *asked[MOST_TASKS]; /* the futures of `head`: references while collecting; NULL: detached */
-    bool has_admission;             /* keys and classes are set */
-    int keys;                       /* number of keys in use */
-    int classes;                    /* number of elements of `class` in use */
+    /* The futures of `head`, as references while collecting; NULL: detached. */
+    hora_future *head_futures[MOST_TASKS];
+    bool has_admission;                    /* keys and classes are set */
+    int keys;                              /* number of keys in use */
+    int classes;                           /* number of elements of `class` in use */
     struct dump_class class[MOST_CLASSES]; /* the newest first */
     bool is_scheduler;                     /* planned and firings are set */
     int planned;                           /* number of tasks that are not due yet */
@@ -144,7 +145,7 @@ static void name_future(struct dump_task *to, hora_future *future, bool may_wait
 
 /* Copies class, key and priority, if the task has a ticket. The caller holds the lock of the queue, which
  * guards the ticket. */
-static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
+static void copy_ticket(struct dump_task *to, const struct hora__extra *extra)
 {
     assert(!to->has_admission);
     if (extra == NULL || extra->ticket == NULL)
@@ -170,22 +171,22 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
         copy_location(head, &future->task);
     else
         copy_task(head, task);
-    copy_terms(head, extra);
+    copy_ticket(head, extra);
     if (extra != NULL)
         head->waited = hora__ns_max(hora__ns_sub(dump->now, extra->came), 0);
     else if (measures && future == NULL)
         head->waited = hora__measures_ago(dump->pool, hora__measures_cell_came(task));
     head->knows_when = measures && future != NULL && extra == NULL;
-    dump->asked[dump->heads++] = hora_future_ref(future);
+    dump->head_futures[dump->heads++] = hora_future_ref(future);
     return dump->heads < MOST_TASKS;
 }
 
 /* Completes the copied tasks with what the locks of their futures guard: the name and the time of submission.
  * Called without the queue's lock. Releases the references. */
-static void ask_heads(struct dump *dump, bool may_wait)
+static void complete_heads(struct dump *dump, bool may_wait)
 {
     for (int i = 0; i < dump->heads; i++) {
-        hora_future *future = dump->asked[i];
+        hora_future *future = dump->head_futures[i];
         bool asks = dump->head[i].knows_when && (may_wait || hora__mutex_is_free(&future->object.lock));
         int64_t came = asks ? hora__measures_came(dump->pool, future) : HORA_FOREVER;
         if (came != HORA_FOREVER)
@@ -214,7 +215,7 @@ static hora_future *copy_entry(struct dump_task *to, const struct hora__timer_qu
     to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
     to->in = hora__timer_queue_view_off(view, entry);
     if (has_future)
-        copy_terms(to, hora__future_extra(hora__entry_future(entry)));
+        copy_ticket(to, hora__future_extra(hora__entry_future(entry)));
     to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
     return has_future ? hora_future_ref(hora__entry_future(entry)) : NULL;
 }
@@ -230,13 +231,13 @@ static void collect_timer_queue(struct dump *dump, bool may_wait)
     hora__timer_queue_view_begin(&view, queue);
     dump->heads = hora__timer_queue_view_first(&view, true, entries, MOST_TASKS, &dump->queued);
     for (int i = 0; i < dump->heads; i++)
-        dump->asked[i] = copy_entry(&dump->head[i], &view, entries[i]);
+        dump->head_futures[i] = copy_entry(&dump->head[i], &view, entries[i]);
     dump->firings = hora__timer_queue_view_first(&view, false, entries, MOST_TASKS, &dump->planned);
     for (int i = 0; i < dump->firings; i++)
         firing[i] = copy_entry(&dump->firing[i], &view, entries[i]);
     hora__mutex_unlock(&queue->object.lock);
     for (int i = 0; i < dump->heads; i++)
-        name_future(&dump->head[i], dump->asked[i], may_wait);
+        name_future(&dump->head[i], dump->head_futures[i], may_wait);
     for (int i = 0; i < dump->firings; i++)
         name_future(&dump->firing[i], firing[i], may_wait);
 }
@@ -250,7 +251,7 @@ static int collect_queue(struct dump *dump, bool may_wait)
         return 0;
     }
     int size = hora__work_visit(dump->pool->queue, copy_head, dump);
-    ask_heads(dump, may_wait);
+    complete_heads(dump, may_wait);
     dump->queued = size;
     return size < 0 ? size : 0;
 }

@@ -33,8 +33,8 @@ static hora_pool *pool_of(struct hora__queue_owner *owner)
     return HORA__LIST_ENTRY(owner, struct hora_pool, owner);
 }
 
-/* Reads the facts that the future's lock guards, and takes the references that close_matter releases. */
-static void open_matter(struct hora__explained_future *explained, hora_future *future)
+/* Reads the facts that the future's lock guards, and takes the references that release_future releases. */
+static void read_future(struct hora__explained_future *explained, hora_future *future)
 {
     *explained = (struct hora__explained_future){.future = future};
     hora__mutex_lock(&future->object.lock);
@@ -56,7 +56,7 @@ static void open_matter(struct hora__explained_future *explained, hora_future *f
 }
 
 /* Releases the references. */
-static void close_matter(struct hora__explained_future *explained)
+static void release_future(struct hora__explained_future *explained)
 {
     (void)hora_thread_unref(explained->runner);
     if (explained->pool == NULL)
@@ -700,7 +700,7 @@ int hora_future_explain(hora_future *future, char *text, size_t size)
         return error;
     struct hora__explained_future explained;
     struct hora__text out = hora__text_begin(text, size);
-    open_matter(&explained, future);
+    read_future(&explained, future);
     const hora_task *task = &future->task;
     const char *name = hora__future_lock_name(future);
     add_task(&out, name, task->file, task->line);
@@ -714,6 +714,6 @@ int hora_future_explain(hora_future *future, char *text, size_t size)
     } else {
         add_waiting(&out, &explained);
     }
-    close_matter(&explained);
+    release_future(&explained);
     return hora__text_end(&out);
 }

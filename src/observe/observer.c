@@ -190,11 +190,11 @@ static void pool_ends(struct hora__observer *observer)
 
 /* Returns whether the calling thread is one of the observer's threads, which must not free the pool: it would
  * wait for itself. */
-static bool is_me(struct hora__observer *observer)
+static bool is_own_thread(struct hora__observer *observer)
 {
     const struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
-    return hora__watchdog_is_me(pool_observer->watchdog) ||
-           hora__dump_requests_is_me(pool_observer->requests);
+    return hora__watchdog_is_own_thread(pool_observer->watchdog) ||
+           hora__dump_requests_is_own_thread(pool_observer->requests);
 }
 
 /* Frees everything that needs the pool, which is being freed, and releases the pool's reference. Extras of
@@ -266,7 +266,7 @@ static const struct hora__observer_kind kind = {
     .cancelled = hora__measures_cancelled,
     .expired = hora__limits_expired,
     .pool_ends = pool_ends,
-    .is_me = is_me,
+    .is_own_thread = is_own_thread,
 };
 
 /* Counts a cancelled future under its name. Set as counts_cancelled of the pool's queue owner. */

@@ -119,7 +119,7 @@ struct hora__watched_run {
     hora_future *future;                /* borrowed: the worker holds a reference while it runs it */
     hora_thread *thread;                /* the worker's thread, to interrupt it; borrowed */
     hora_ns began;                      /* on the pool's clock */
-    hora_ns told;                       /* when it was last reported as stuck; HORA_NEVER: not yet */
+    hora_ns reported_at;                /* when it was last reported as stuck; HORA_NEVER: not yet */
     int number;                         /* number among the worker's runs with limits, from 1 */
     bool is_interrupted;                /* the watchdog has interrupted it because of run_limit */
 };
@@ -156,8 +156,8 @@ struct hora__worker_record {
     bool is_seen; /* growth.c has checked the worker at least once */
     hora_ns used; /* processor time that it had used at the last check; < 0: unknown */
 
-    /* Only the worker uses `numbers` and `failure`; for `runs` see struct hora__watched_run. */
-    int numbers;                                 /* number of the last run with limits */
+    /* Only the worker uses `last_number` and `failure`; for `runs` see struct hora__watched_run. */
+    int last_number;                             /* number of the last run with limits */
     struct hora__watched_run runs[HORA__FRAMES]; /* one per frame */
     struct hora__failure failure;                /* of the scheduled run that has just ended */
 
@@ -165,8 +165,8 @@ struct hora__worker_record {
      * apply. The worker writes it, the watchdog's thread reads it. */
     hora__counter has_own_limit;
     /* The run last reported as stuck by the pool's rule, and when. Only the watchdog's thread uses both. */
-    int64_t told_run;
-    hora_ns told;
+    int64_t reported_run;
+    hora_ns reported_at;
 };
 
 static inline struct hora__pool_observer *hora__pool_observer_of(struct hora__observer *observer)
@@ -312,6 +312,6 @@ __attribute__((warn_unused_result)) int hora__dump_requests_new(struct hora__poo
 void hora__dump_requests_free(struct hora__dump_requests *requests);
 
 /* Returns whether the calling thread is the one that writes dumps. NULL is allowed. */
-bool hora__dump_requests_is_me(struct hora__dump_requests *requests);
+bool hora__dump_requests_is_own_thread(struct hora__dump_requests *requests);
 
 #endif

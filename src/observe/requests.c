@@ -134,7 +134,7 @@ void hora__dump_requests_free(struct hora__dump_requests *requests)
     hora__free(requests);
 }
 
-bool hora__dump_requests_is_me(struct hora__dump_requests *requests)
+bool hora__dump_requests_is_own_thread(struct hora__dump_requests *requests)
 {
     return requests != NULL && hora__atomic_load(&requests->thread_id) == hora__thread_id();
 }

@@ -75,7 +75,7 @@ void hora__watchdog_free(struct hora__watchdog *watchdog)
         hora__object_leave(&watchdog->object);
 }
 
-bool hora__watchdog_is_me(struct hora__watchdog *watchdog)
+bool hora__watchdog_is_own_thread(struct hora__watchdog *watchdog)
 {
     return watchdog != NULL && hora__atomic_load(&watchdog->thread_id) == hora__thread_id();
 }
@@ -93,8 +93,9 @@ void hora__watchdog_check_init(struct hora__watchdog_check *check,
     check->dropped = dropped;
 }
 
-/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. A heap that
- * cannot grow any more counts as a lack of memory: to callers of src/exec HORA_EFULL means a full queue. */
+/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. A heap
+ * that cannot grow any more counts as a lack of memory: in src/exec, HORA_EFULL means that the queue is
+ * full. */
 int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks)
 {
     assert(checks > 0);

@@ -72,7 +72,7 @@ void hora__watchdog_free(struct hora__watchdog *watchdog);
 void hora__watchdog_close(struct hora__watchdog *watchdog);
 
 /* Returns whether the calling thread is the watchdog's thread. */
-bool hora__watchdog_is_me(struct hora__watchdog *watchdog);
+bool hora__watchdog_is_own_thread(struct hora__watchdog *watchdog);
 
 /* Starts the thread if it is not running yet and the watchdog is not closed. Returns 0, HORA_ENOMEM or
  * HORA_EAGAIN. */
