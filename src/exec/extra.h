@@ -2,7 +2,8 @@
 /* extra.h - the data of a task that has terms (hora_task_options) or carries a context: see hora/task.h
  *
  * The future owns its extra and frees it. A plain future with an extra is a struct hora__bound; a scheduled
- * one keeps it in its series state. src/observe/extras.c and limits.c implement these functions. */
+ * one keeps it in its series state. src/observe/task_options.c and limits.c implement these
+ * functions. */
 #ifndef HORA_EXEC_EXTRA_H
 #define HORA_EXEC_EXTRA_H
 
