@@ -45,7 +45,7 @@ __attribute__((warn_unused_result)) int hora__extra_prepare(hora_future *future)
 /* Starts the time limits of a future that the pool has accepted. The caller has a reference. */
 void hora__extra_accepted(hora_future *future);
 
-/* Adapts the time limits of a future to a planned time that has changed. The caller has a reference, and holds
+/* Adapts the time limits of a future to a planned time that has changed. The caller has a reference and holds
  * no lock. */
 void hora__extra_rescheduled(hora_future *future);
 

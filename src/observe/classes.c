@@ -182,6 +182,7 @@ static hora_class *make(struct hora__pool_observer *pool_observer, const hora_cl
  * it. The caller holds the lock of the queue. */
 static const char *add_locked(struct hora__pool_observer *pool_observer, hora_class *made)
 {
+    assert(hora__mutex_held(&pool_observer->pool->queue->object.lock));
     int count = 0;
     for (const hora_class *at = pool_observer->classes; at != NULL; at = at->next)
         count++;
@@ -236,6 +237,7 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
  * one. The caller holds the lock of the queue. */
 static const char *set_locked(hora_class *task_class, const hora_class_options *own, hora_ns **starts)
 {
+    assert(hora__mutex_held(&task_class->pool_observer->pool->queue->object.lock));
     struct hora__admission_class *admission_class = &task_class->admission_class;
     if (!can_reserve(task_class->pool_observer, task_class, own->reserve))
         return too_much_reserved;

@@ -203,6 +203,7 @@ static void complete_heads(struct dump *dump, bool may_wait)
 static hora_future *copy_entry(struct dump_task *to, const struct hora__timer_queue_view *view,
                                struct hora__entry *entry)
 {
+    assert(hora__mutex_held(&view->queue->object.lock));
     bool has_future = !entry->is_detached;
     hora_task task = {.name = "timer"};
     if (entry->is_detached && !entry->is_timer)
@@ -261,6 +262,7 @@ static int collect_queue(struct dump *dump, bool may_wait)
 /* Copies a class. The caller holds the lock of the queue. */
 static void copy_class_locked(struct dump_class *to, const hora_class *from)
 {
+    assert(hora__mutex_held(&from->pool_observer->pool->queue->object.lock));
     const struct hora__admission_class *admission_class = &from->admission_class;
     *to = (struct dump_class){.name = from->name,
                               .limit = admission_class->limit,

@@ -29,6 +29,7 @@ static hora_future *shown(hora_future *future)
  * the call would name. */
 static void call_listener(struct hora__pool_observer *pool_observer, hora_event_fn function, hora_event event)
 {
+    assert(!hora__mutex_holds_object());
     if (function == NULL || pool_observer->pool == NULL)
         return;
     event.struct_size = sizeof event;

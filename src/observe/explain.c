@@ -446,7 +446,7 @@ struct schedule_view {
 /* Reads the state of a series. The caller holds the lock of its timer queue. */
 static void read_series(const struct hora__scheduled *scheduled, struct schedule_view *schedule)
 {
-    assert(scheduled->series != NULL);
+    assert(scheduled->series != NULL && hora__mutex_held(&scheduled->queue->object.lock));
     const struct hora__series *own = scheduled->series;
     schedule->is_given = own->is_given;
     schedule->staleness = own->staleness;

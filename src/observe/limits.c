@@ -96,6 +96,7 @@ static hora_ns left_of(const struct hora__pool_observer *pool_observer, hora_fut
  * freed with the future. */
 static void release(struct hora__limits *limits, struct hora__watchdog_check *check)
 {
+    assert(check == &limits->start_by || check == &limits->done_by);
     hora_future *future = limits->future;
     if (hora__watchdog_unset(limits->pool_observer->watchdog, check))
         (void)hora_future_unref(future); /* I1; the limits may be gone after this */
@@ -104,6 +105,7 @@ static void release(struct hora__limits *limits, struct hora__watchdog_check *ch
 /* Sets a check. Takes over a reference to the future, which the check holds from then on. */
 static void set(struct hora__limits *limits, struct hora__watchdog_check *check, hora_ns at)
 {
+    assert(check == &limits->start_by || check == &limits->done_by);
     hora_future *future = limits->future;
     if (!hora__watchdog_set(limits->pool_observer->watchdog, check, at))
         (void)hora_future_unref(future); /* the watchdog is closed */
@@ -114,6 +116,7 @@ static void set(struct hora__limits *limits, struct hora__watchdog_check *check,
  * the extra keeps alive: another thread may have freed the pool. */
 static void bring_forward(struct hora__limits *limits, struct hora__watchdog_check *check, hora_ns limit)
 {
+    assert(check == &limits->start_by || check == &limits->done_by);
     struct hora__watchdog *watchdog = limits->pool_observer->watchdog;
     hora_ns left = left_of(limits->pool_observer, limits->future, limit);
     hora__watchdog_bring_forward(watchdog, check, hora__ns_add(hora_clock_now(watchdog->object.clock), left));

@@ -147,6 +147,7 @@ static int next_number(struct hora__worker_record *record)
  * is in none. */
 static void note_innermost(struct hora__worker_record *record, const struct hora__watched_run *run)
 {
+    assert(run == NULL || run->number > 0);
     hora__counter_set(&record->has_own_limit, run != NULL ? 1 : 0);
     hora__worker_can_be_written_off(record->worker,
                                     run != NULL && run->terms->replace_stuck ? run->number : 0);
@@ -290,6 +291,7 @@ static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const 
  * cannot be taken under the watchdog's. */
 static void act_on_round(struct hora__watchdog_action *action)
 {
+    assert(!hora__mutex_holds_object());
     struct hora__stuck_rounds *rounds = HORA__LIST_ENTRY(action->check, struct hora__stuck_rounds, check);
     struct round round = {.next = HORA_FOREVER};
     make_round(rounds, action->now, &round);

@@ -109,6 +109,7 @@ struct admitted_extra {
  * memory is a struct admitted_extra. */
 static void add_ticket(struct hora__extra *extra, const hora_task_options *terms)
 {
+    assert(extra->ticket == NULL);
     struct hora__ticket *ticket = &((struct admitted_extra *)extra)->ticket;
     if (terms == NULL)
         hora__ticket_init(ticket, NULL, 0, HORA__LEVEL_NORMAL);
@@ -154,6 +155,7 @@ void hora__extra_free(struct hora__extra *extra)
 {
     if (extra == NULL)
         return;
+    assert(!extra->is_captured || extra->observer != NULL);
     hora__limits_free(extra->limits);
     if (extra->is_captured) {
         const hora_context_hooks *hooks = &hora__pool_observer_of(extra->observer)->options.hooks;

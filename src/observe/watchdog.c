@@ -71,8 +71,10 @@ int hora__watchdog_new(struct hora__pool_observer *pool_observer, struct hora__w
 /* Releases the owner's reference. It is the last one, because close has joined the thread. */
 void hora__watchdog_free(struct hora__watchdog *watchdog)
 {
-    if (watchdog != NULL)
-        hora__object_leave(&watchdog->object);
+    if (watchdog == NULL)
+        return;
+    assert(watchdog->is_closed);
+    hora__object_leave(&watchdog->object);
 }
 
 bool hora__watchdog_is_own_thread(struct hora__watchdog *watchdog)
@@ -356,6 +358,7 @@ static struct hora__watchdog_check *pull_first(struct hora__watchdog *watchdog)
  * that contains the check. */
 void hora__watchdog_close(struct hora__watchdog *watchdog)
 {
+    assert(!hora__watchdog_is_own_thread(watchdog)); /* it would wait for itself */
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     lock(watchdog);

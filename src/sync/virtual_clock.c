@@ -224,6 +224,7 @@ struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock
 /* Returns whether the offsets have changed since `seen` was read. The caller holds the lock. */
 static bool have_parted(const hora_virtual_clock *clock, const struct hora__clock_offsets *seen)
 {
+    assert(hora__mutex_held(&clock->lock));
     struct hora__clock_offsets now = offsets(clock);
     return now.boot != seen->boot || now.wall != seen->wall;
 }
