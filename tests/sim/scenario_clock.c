@@ -126,8 +126,9 @@ static void settle_and_leave(void *arg)
     (void)hora_interrupted();
 }
 
-/* A thread in settle is interrupted and resolved at the same time, and the owner frees the clock before the thread has decided which of the two counts.
- * A second clock, which the thread is attached to, tells when it waits. */
+/* A thread in settle is interrupted and resolved at the same time, and the owner frees the clock before the
+ * thread has decided which of the two counts. A second clock, which the thread is attached to, shows when the
+ * thread waits. */
 SCENARIO(clock_is_freed_while_a_thread_leaves_settle)
 {
     hora_virtual_clock *other;

@@ -50,7 +50,8 @@ static void wait_once(void *arg)
     wait->over = true;
 }
 
-/* Prepare a wait, which watches from now on, not only once the thread gets there. False in a sweep: there is no memory for it. */
+/* Prepares a wait, which watches from now on, not only once the thread gets there. Returns false if there is
+ * no memory for it, in a sweep. */
 static bool prepare(int i, const hora_clock *clock, hora_ns until, bool watches)
 {
     waits[i] = (struct wait){.until = until, .watches = watches};
@@ -58,7 +59,7 @@ static bool prepare(int i, const hora_clock *clock, hora_ns until, bool watches)
     return hora__object_init(&waits[i].object, clock, destroy) == 0;
 }
 
-/* Begin a wait. NULL in a sweep. */
+/* Begins a wait. Returns NULL if there is no memory for it, in a sweep. */
 static test_thread *begin(int i, const hora_clock *clock, hora_ns until, bool watches)
 {
     if (!prepare(i, clock, until, watches))
