@@ -140,7 +140,7 @@ static const struct part parts[DEMO_SERIES] = {
      flaky,
      {.fixed_rate = HORA_MS(700), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_SECONDS(1)}},
     {"slow", "every 2 s, takes 1.5 s", slow, {.fixed_rate = HORA_SECONDS(2)}},
-    {"volley", "every s, 20 one-shots", volley, {.fixed_rate = HORA_SECONDS(1)}},
+    {"volley", "20 one-shots per second", volley, {.fixed_rate = HORA_SECONDS(1)}},
     {"feed", "every 300 ms, one import", feed, {.fixed_rate = HORA_MS(300)}},
 };
 

@@ -108,7 +108,7 @@ static void draw_series(struct demo *demo)
             continue;
         (void)!hora_pool_get_distribution(demo->scheduler, series->name, HORA_METRIC_LATENESS, &late);
         const char *next = info.paused        ? "paused"
-                           : info.running > 0 ? "runs"
+                           : info.running > 0 ? "running"
                            : delay <= 0       ? "due"
                                               : WORDS(delay);
         LINE("%-10s  %-24s  %-8s  %5lld  %6lld  %7lld  %-10s  %-10s", series->name, series->plan, next,
@@ -189,7 +189,7 @@ void demo_screen_draw(struct demo *demo)
     draw_workers(demo);
     draw_series(demo);
     draw_named(demo, "shot", "one-shots, up to 2 s");
-    draw_named(demo, "import", "class, start by 2 s");
+    draw_named(demo, "import", "class, start within 2 s");
     draw_held(demo);
     draw_distribution(demo, "LATENESS", HORA_METRIC_LATENESS);
     draw_distribution(demo, "QUEUE WAIT", HORA_METRIC_WAIT);

@@ -21,8 +21,8 @@ static const char help[] =
     "  -h, --help  print this help; for help on a command, hora COMMAND --help\n"
     "  --version   print the version\n"
     "\n"
-    "Exit status: 0 for yes, 1 for no, 2 for errors. SIGPIPE ends the command silently.\n"
-    "See the manual page hora(1) for details.\n";
+    "Exit status: 0 on success, 1 if there is no such time or a check fails, 2 on errors. SIGPIPE ends\n"
+    "the command silently. See the manual page hora(1) for details.\n";
 
 int main(int argc, char **argv)
 {

@@ -107,6 +107,9 @@ static const struct {
     {HORA__FAULT_TIMED_SOONEST_READ_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
     {HORA__FAULT_LANE_LEFT_RELAXED, "lanes_cancel_meets_free"},
     {HORA__FAULT_LANE_CLOSED_RELAXED, "lanes_cancel_meets_free"},
+    {HORA__FAULT_CLOCK_FORGETS_SETTLER, "clock_is_freed_while_a_thread_leaves_settle"},
+    {HORA__FAULT_LIMIT_KEEPS_OLD_TIME, "limits_follow_a_task_that_is_retimed_to_an_earlier_time"},
+    {HORA__FAULT_LIMIT_SETS_OLD_TIME, "limit_of_a_scheduled_task_meets_reschedule"},
     {HORA__FAULT_INTERRUPT_SET_RELAXED, "order_of_interrupt"},
     {HORA__FAULT_INTERRUPT_READ_RELAXED, "order_of_interrupt"},
 };

@@ -157,12 +157,12 @@ static bool read_unit(struct scan *scan, const struct unit *units, hora_ns than,
         if (units->name[i] != '\0')
             continue;
         if (units->length >= than)
-            return fail(scan, "the larger units stand first, each once");
+            return fail(scan, "larger units must come first, and each unit at most once");
         scan->at += i;
         *ret_length = units->length;
         return true;
     }
-    return fail(scan, "a unit is missing, or is none of those allowed here");
+    return fail(scan, "a unit is missing or is not allowed here");
 }
 
 /* Skips the blanks that may separate the parts of the simple form. */
@@ -185,7 +185,7 @@ static bool read_simple(struct scan *scan, int sign, char end)
         const char *behind = scan->at; /* the end of the part, before any blanks */
         skip_blanks(scan);
         if (*scan->at == '\0' && scan->at != behind)
-            return fail(scan, "a blank stands at the end");
+            return fail(scan, "there is a blank at the end");
     } while (*scan->at != end && *scan->at != '\0');
     return true;
 }
@@ -215,7 +215,7 @@ static bool read_fraction(struct scan *scan, int sign)
             return fail(scan, "a fraction has more than nine digits");
         scan->nanoseconds += digit_value * sign * (*scan->at - '0');
     }
-    return lower(*scan->at) == 's' || fail(scan, "only seconds have a fraction");
+    return lower(*scan->at) == 's' || fail(scan, "only seconds can have a fraction");
 }
 
 /* Reads the parts before or after the T. `sign` applies to all of them; each part may have another sign, and
@@ -246,9 +246,9 @@ static bool read_iso(struct scan *scan, int sign)
         return false;
     if (lower(*scan->at) == 't') {
         const char *times = ++scan->at;
-        return *times == '\0' ? fail(scan, "nothing stands after T") : read_iso_parts(scan, sign, iso_times);
+        return *times == '\0' ? fail(scan, "nothing follows T") : read_iso_parts(scan, sign, iso_times);
     }
-    return scan->at != days || fail(scan, "nothing stands after P");
+    return scan->at != days || fail(scan, "nothing follows P");
 }
 
 /* Reads a number without a unit, which counts in the caller's unit. */
@@ -280,7 +280,7 @@ static bool read_duration(struct scan *scan, hora_ns unit)
                    : lower(*scan->at) == 'p' ? read_iso(scan, sign)
                    : *scan->at == '('        ? read_bracket(scan, sign)
                                              : read_simple(scan, sign, '\0');
-    return is_good && (*scan->at == '\0' || fail(scan, "there is something after the end"));
+    return is_good && (*scan->at == '\0' || fail(scan, "there is more text after the end"));
 }
 
 int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, hora_error *reason)
@@ -290,7 +290,7 @@ int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, h
     hora__reason_begin(reason);
     if (text == NULL || unit < 0 || ret_duration == NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no text, no place for the result, or the unit is negative");
+                            "text or ret_duration is NULL, or the unit is negative");
     if (!read_duration(&scan, unit == 0 ? HORA_MS(1) : unit)) {
         size_t offset = (size_t)(scan.at - text);
         return hora__refuse_at(reason, HORA_EINVAL, offset, strlen(scan.at), NULL, "duration \"%.80s\": %s",

@@ -92,6 +92,7 @@
     X(TIMED_OPEN_AFTER_CLOSE, "a closed delay queue lets elements in")                                    \
     X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                         \
     X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                       \
+    X(CLOCK_FORGETS_SETTLER, "the clock is freed while a resolved thread is about to take its lock")      \
     X(CLOCK_RUN_SKIPS_END, "a run does not wake the sleepers whose time is its end")                      \
     X(CLOCK_RUN_ENDS_EARLY, "a run ends before the sleepers whose time is its end have gone on")          \
     X(CLOCK_RUNS_AHEAD, "a run goes on before all due threads count as running")                          \
@@ -244,8 +245,10 @@
     X(WATCHDOG_SLEEPS_ON, "the watchdog is not woken for a check ahead of all others")                    \
     X(LIMIT_LEAVES_IN_QUEUE, "an expired task stays in the queue")                                        \
     X(LIMIT_BEGINS_LATE, "a worker begins a task after its time to start")                                \
+    X(LIMIT_KEEPS_OLD_TIME, "a start limit is not moved when its task is rescheduled to an earlier time") \
+    X(LIMIT_SETS_OLD_TIME, "a start limit that is set again misses that the task was just rescheduled")   \
     X(OVERRUN_MEETS_NEXT, "the limit of a run outlives it and hits the next run")                         \
-    X(WATCHDOG_RESTS_FOR_EVER, "a worker that begins a task does not wake the search for stuck workers")  \
+    X(STUCK_ROUNDS_STAY_IDLE, "a worker that begins a task does not wake the search for stuck workers")   \
     X(WRITE_OFF_IS_REVOKED, "a replaced worker forgets that at the end of its run")                       \
     X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a replaced worker still runs")                   \
     X(NAMES_TRUST_ADDRESSES, "a name is taken for another that had the same address")                     \

@@ -9,6 +9,7 @@
 #define HORA_BASE_REASON_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <hora/error.h>
 
@@ -42,6 +43,12 @@ static inline int hora__refuse_size(hora_error *reason, const char *type)
 {
     return hora__refuse(reason, HORA_EINVAL, "struct_size", "struct_size is wrong: start from HORA_INIT(%s)",
                         type);
+}
+
+/* Checks a time of the options. Returns 0, or HORA_EINVAL if it is negative. */
+static inline int hora__refuse_negative(hora_error *reason, int64_t time, const char *field)
+{
+    return time < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
 /* Returns `result`, the outcome of the public call, which may also be a success. If it is an error that no

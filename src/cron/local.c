@@ -301,7 +301,7 @@ struct parts {
     char name[NAME_MOST + 1];
 };
 
-static const char no_instant[] = "this is no instant: it should look like 2026-03-29T01:30:00+01:00";
+static const char no_instant[] = "this is not an instant: it should look like 2026-03-29T01:30:00+01:00";
 
 /* Skips a character if it comes next. Returns whether it did. */
 static bool accept(const char **at, char c)
@@ -424,7 +424,8 @@ static int by_offset(const struct parts *parts, const hora_zone *named, hora_ins
     if (named != NULL && !parts->is_z) {
         const struct hora__spans *spans = hora__zone_spans(named);
         if (spans->spans[hora__spans_find(spans, second)].offset != parts->offset)
-            return hora__refuse(reason, HORA_EINVAL, "offset", "the zone does not have this offset then");
+            return hora__refuse(reason, HORA_EINVAL, "offset",
+                                "the zone does not have this offset at that time");
     }
     *ret_instant = instant;
     return 0;
@@ -465,7 +466,7 @@ static int parse(const char *text, const hora_zone *zone, hora_instant *ret_inst
     int error = parts.has_offset ? by_offset(&parts, named, ret_instant, reason)
                                  : by_zone(&parts, named != NULL ? named : zone, ret_instant, reason);
     if (error == HORA_ERANGE)
-        (void)hora__refuse(reason, error, NULL, "an instant lies between the years 1677 and 2262");
+        (void)hora__refuse(reason, error, NULL, "an instant must be between the years 1677 and 2262");
     else if (error == HORA_EINVAL && reason != NULL && reason->code == 0)
         (void)hora__refuse(reason, error, NULL, "there is no such date or time");
     if (error < 0 || ret_named == NULL)
@@ -480,7 +481,7 @@ int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *re
 {
     hora__reason_begin(reason);
     if (text == NULL || ret_instant == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no text, or no place for the result");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "text or ret_instant is NULL");
     return hora__reason_end(reason, parse(text, zone, ret_instant, ret_zone, reason));
 }
 

@@ -296,7 +296,7 @@ static int read_step(const struct reading *reading, hora_cron_field field, struc
     if (piece.length == 0)
         return refuse(reading, field, piece, "a step is missing: 1 to 2147483647");
     if (step < 1 || step > LARGEST_STEP)
-        return refuse(reading, field, piece, "is no step: 1 to 2147483647");
+        return refuse(reading, field, piece, "is not a step: 1 to 2147483647");
     *ret_step = (int)step;
     return 0;
 }
@@ -365,7 +365,7 @@ static int read_item(const struct reading *reading, hora_cron_field field, struc
         if (error < 0)
             return error;
         if (range.is_single && !rules.is_open_step)
-            return refuse(reading, field, piece, "has no end: a step stands after * or after a range");
+            return refuse(reading, field, piece, "has no end: a step must follow * or a range");
         if (range.is_single)
             range.last = values->max;
     }
@@ -471,11 +471,11 @@ static int read_special_weekday(const struct reading *reading, struct piece piec
         day = without_last(piece);
     if (day.length == 0)
         return refuse(reading, HORA_CRON_FIELD_WEEKDAY, piece,
-                      "lacks the day before it, % (as in FRIL, MON#2)");
+                      "needs a day before it: % (as in FRIL, MON#2)");
     int value;
     /* Replaces the message of read_value by one that fits a special day. */
     if (read_value(reading, HORA_CRON_FIELD_WEEKDAY, day, &value) < 0)
-        return refuse(reading, HORA_CRON_FIELD_WEEKDAY, day, "is no single day: %");
+        return refuse(reading, HORA_CRON_FIELD_WEEKDAY, day, "is not a single day: %");
     assert(value >= 0 && value <= 7);
     if (!has_nth) {
         cron->last_of |= (uint8_t)(1 << value % 7);
@@ -496,12 +496,12 @@ static int read_spring_member(const struct reading *reading, hora_cron_field fie
     bool is_day_field = field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY;
     if (piece_has_any(reading, piece, "?"))
         return refuse(reading, field, piece,
-                      is_day_field ? "is refused: ? stands alone in its field"
-                                   : "is refused: ? is for the day fields only, here allowed: %");
+                      is_day_field ? "is not allowed: ? must be alone in its field"
+                                   : "is not allowed: ? is for the day fields only; allowed here: %");
     if (field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "LW"))
         return read_special_day(reading, piece);
     if (field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "lw"))
-        return refuse(reading, field, piece, "is not in %; L and W are written in capitals here");
+        return refuse(reading, field, piece, "is not in %; L and W must be capital letters");
     if (field == HORA_CRON_FIELD_WEEKDAY &&
         (piece_has_any(reading, piece, "#") || piece_last(reading, piece) == 'L'))
         return read_special_weekday(reading, piece);
@@ -530,9 +530,9 @@ static int read_spring_field(const struct reading *reading, hora_cron_field fiel
 static const struct dialect spring = {
     .first = HORA_CRON_FIELD_SECOND,
     .other = 5,
-    .other_why = "five fields are the Unix dialect's; six are needed, the first being second",
-    .few = "fields are missing, six are needed: second minute hour day month weekday",
-    .many = "is too much, six fields are needed: second minute hour day month weekday",
+    .other_why = "five fields are for the Unix dialect; six are needed, starting with second",
+    .few = "fields are missing; six are needed: second minute hour day month weekday",
+    .many = "is too much; six fields are needed: second minute hour day month weekday",
     .read_field = read_spring_field,
 };
 
@@ -547,7 +547,7 @@ static int read_unix_member(const struct reading *reading, hora_cron_field field
     if ((field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "?LW#")) ||
         (field == HORA_CRON_FIELD_WEEKDAY &&
          (piece_has_any(reading, piece, "?#") || piece_last(reading, piece) == 'L')))
-        return refuse(reading, field, piece, "is not in %; ?, L, W and # are the Spring dialect's");
+        return refuse(reading, field, piece, "is not in %; ?, L, W and # are for the Spring dialect");
     uint64_t set = 0;
     struct item_rules rules = {hora__cron_values[field].min, false};
     int error = read_item(reading, field, piece, rules, &set);
@@ -571,9 +571,9 @@ static int read_unix_field(const struct reading *reading, hora_cron_field field,
 static const struct dialect crontab = {
     .first = HORA_CRON_FIELD_MINUTE,
     .other = 6,
-    .other_why = "six fields are the Spring dialect's; five are needed, without second",
-    .few = "fields are missing, five are needed: minute hour day month weekday",
-    .many = "is too much, five fields are needed: minute hour day month weekday",
+    .other_why = "six fields are for the Spring dialect; five are needed, without second",
+    .few = "fields are missing; five are needed: minute hour day month weekday",
+    .many = "is too much; five fields are needed: minute hour day month weekday",
     .has_reboot = true,
     .read_field = read_unix_field,
 };
@@ -618,7 +618,7 @@ static int read_macro(const struct reading *reading, const struct dialect *diale
     if (is_reboot && !dialect->has_reboot)
         return refuse(reading, WHOLE, name, "is for the Unix dialect only");
     if (!is_alone)
-        return refuse(reading, WHOLE, piece_trim(reading, rest), "is too much: a macro stands alone");
+        return refuse(reading, WHOLE, piece_trim(reading, rest), "is too much: a macro must be alone");
     reading->cron->is_reboot = is_reboot;
     if (is_reboot)
         return 0;
@@ -714,10 +714,10 @@ int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cro
     const struct reading reading = {text != NULL ? text : "", &draft, reason};
     const struct piece nothing = {0, 0};
     if (text == NULL || ret_cron == NULL)
-        return refuse(&reading, WHOLE, nothing, "there is no expression, or no place for it");
+        return refuse(&reading, WHOLE, nothing, "text or ret_cron is NULL");
     if ((options != NULL && HORA__TAKE(hora_cron_options, &own, options) < 0) ||
         own.dialect > HORA_CRON_UNIX || own.dst > HORA_DST_ONCE)
-        return refuse(&reading, WHOLE, nothing, "the options are none that hora knows");
+        return refuse(&reading, WHOLE, nothing, "struct_size, dialect or dst of the options is wrong");
     draft.dialect = own.dialect;
     draft.dst = own.dst;
     /* The quick parser may have changed the draft before it gave up, so start anew. */

@@ -188,7 +188,7 @@ static bool parse_footer(const char *text, size_t length, struct footer *ret_foo
 {
     struct text_reader r = {.at = text, .end = text + length};
     struct footer footer = {.has_dst = false};
-    *ret_reason = "the footer of the zone's file is no rule";
+    *ret_reason = "the footer of the zone's file is not a rule";
     if (!read_name(&r, &footer.standard) || !read_offset(&r, &footer.standard))
         return false;
     if (r.at < r.end) {
@@ -632,7 +632,7 @@ int hora__tzif_read(const void *data, size_t size, struct hora__spans **ret_span
     assert(data != NULL || size == 0);
     struct reader r = {.at = data, .left = size};
     struct header header;
-    *ret_reason = "the zone's file is no TZif file";
+    *ret_reason = "the zone's file is not a TZif file";
     if (size > HORA__TZIF_MOST || !read_header(&r, &header))
         return HORA_EBADMSG;
     *ret_reason = "the zone's file is damaged";

@@ -29,7 +29,7 @@ enum { MOST_NAME = 255 };
 /* The file of the zone "local". */
 static const char local_path[] = "/etc/localtime";
 
-static const char no_name[] = "this is no name of a zone";
+static const char no_name[] = "this is not a zone name";
 
 const struct hora__spans *hora__zone_spans(const hora_zone *zone)
 {
@@ -266,7 +266,7 @@ static int new_zone(const char *name, const hora_zone_options *given, hora_zone 
     /* Java's order: an offset, then "local", which is hora's own, then the database. */
     if (is_offset_name(name, ret_zone, &error)) {
         if (error == HORA_EINVAL)
-            *ret_reason = "this is no offset: it should look like +05:30, and be 18 hours at most";
+            *ret_reason = "this is not an offset: it should look like +05:30 and be at most 18 hours";
         return error;
     }
     if (strcmp(name, "local") == 0)
@@ -295,7 +295,7 @@ int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone 
 {
     hora__reason_begin(reason);
     if (name == NULL || ret_zone == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no name, or no place for the result");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "name or ret_zone is NULL");
     const char *what = NULL;
     int error = new_zone(name, options, ret_zone, &what);
     return finish(error, name, what, reason);
@@ -307,8 +307,7 @@ int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zo
 {
     hora__reason_begin(reason);
     if (name == NULL || data == NULL || ret_zone == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no name, no data, or no place for the result");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "name, data or ret_zone is NULL");
     if (name[0] == '\0' || strlen(name) > MOST_NAME)
         return finish(HORA_EINVAL, name, no_name, reason);
     struct hora__spans *spans;

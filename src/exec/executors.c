@@ -40,7 +40,7 @@ static int take_options(hora_pool_options *own, const hora_pool_options *given, 
     if (own->queue != NULL || own->queue_capacity != 0)
         return hora__refuse(
             reason, HORA_EINVAL, own->queue != NULL ? "queue" : "queue_capacity",
-            "queue and queue_capacity are not options of this kind of pool, which has a queue of its own");
+            "queue and queue_capacity are not options of this kind of pool, which has its own queue");
     return 0;
 }
 

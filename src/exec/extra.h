@@ -2,7 +2,8 @@
 /* extra.h - the data of a task that has terms (hora_task_options) or carries a context: see hora/task.h
  *
  * The future owns its extra and frees it. A plain future with an extra is a struct hora__bound; a scheduled
- * one keeps it in its series state. src/observe/extras.c and limits.c implement these functions. */
+ * one keeps it in its series state. src/observe/task_options.c and limits.c implement these
+ * functions. */
 #ifndef HORA_EXEC_EXTRA_H
 #define HORA_EXEC_EXTRA_H
 
@@ -43,6 +44,10 @@ __attribute__((warn_unused_result)) int hora__extra_prepare(hora_future *future)
 
 /* Starts the time limits of a future that the pool has accepted. The caller has a reference. */
 void hora__extra_accepted(hora_future *future);
+
+/* Adapts the time limits of a future to a planned time that has changed. The caller has a reference and holds
+ * no lock. */
+void hora__extra_rescheduled(hora_future *future);
 
 /* Returns the extra of a future; NULL: it has none. An overlapping run has that of its series. */
 struct hora__extra *hora__future_extra(const hora_future *future);

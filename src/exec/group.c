@@ -56,7 +56,7 @@ int hora_group_new(const hora_group_options *options, hora_group **ret_group, ho
     if (HORA__TAKE(hora_group_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_group_options");
     if (ret_group == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_group is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_group is NULL");
     hora_group *group = hora__alloc(1, sizeof *group);
     if (group == NULL)
         return hora__reason_end(reason, HORA_ENOMEM);

@@ -59,7 +59,7 @@ struct hora__observer_kind {
     /* Ends all threads of the observer. The pool is about to be freed and has no workers any more. */
     void (*pool_ends)(struct hora__observer *observer);
     /* Returns whether the calling thread belongs to the observer. Such a thread must not free the pool. */
-    bool (*is_me)(struct hora__observer *observer);
+    bool (*is_own_thread)(struct hora__observer *observer);
 };
 
 /* The part of an observer that the pool reads. All fields but `references` are immutable. */

@@ -73,11 +73,11 @@ static int check_stack(const hora_pool_options *options, hora_error *reason)
         return 0;
     if (options->thread_factory != NULL)
         return hora__refuse(reason, HORA_EINVAL, "stack_size",
-                            "stack_size has no effect with a thread_factory of your own");
+                            "stack_size has no effect with a thread_factory");
     if (options->stack_size < hora__os_thread_least_stack())
         return hora__refuse(
             reason, HORA_EINVAL, "stack_size",
-            "stack_size is %zu, which is less than the system's least, PTHREAD_STACK_MIN, %zu",
+            "stack_size is %zu, which is less than the system's minimum, PTHREAD_STACK_MIN, %zu",
             options->stack_size, hora__os_thread_least_stack());
     if (options->stack_size > hora__os_thread_most_stack())
         return hora__refuse(reason, HORA_EINVAL, "stack_size",
@@ -93,7 +93,7 @@ static int check_queue(const hora_pool_options *options, hora_error *reason)
         return 0;
     if (options->queue_capacity != 0)
         return hora__refuse(reason, HORA_EINVAL, "queue_capacity",
-                            "queue_capacity has no effect with a queue of your own");
+                            "queue_capacity has no effect if a queue is given");
     if (hora_queue_size(options->queue) != 0)
         return hora__refuse(reason, HORA_EINVAL, "queue", "the queue is not empty");
     if (hora_queue_is_closed(options->queue))
@@ -106,8 +106,8 @@ static int check_queue(const hora_pool_options *options, hora_error *reason)
 int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_holds, hora_error *reason)
 {
     if ((int)reject < 0 || reject > HORA_REJECT_CALLBACK)
-        return hora__refuse(reason, HORA_EINVAL, "reject",
-                            "reject is %d, which is none of the HORA_REJECT_ rules", (int)reject);
+        return hora__refuse(reason, HORA_EINVAL, "reject", "reject is %d, which is not a HORA_REJECT_ value",
+                            (int)reject);
     if (reject == HORA_REJECT_CALLBACK && handler == NULL)
         return hora__refuse(reason, HORA_EINVAL, "reject_handler",
                             "HORA_REJECT_CALLBACK needs a reject_handler");
@@ -116,9 +116,8 @@ int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_ho
                             "a reject_handler has no effect without HORA_REJECT_CALLBACK");
     if (reject == HORA_REJECT_BLOCK && !queue_holds)
         return hora__refuse(reason, HORA_EINVAL, "reject",
-                            "HORA_REJECT_BLOCK needs a queue that can be full and holds something: not a "
-                            "synchronous queue, and "
-                            "not a scheduler's");
+                            "HORA_REJECT_BLOCK needs a queue that holds tasks and can be full: not a "
+                            "synchronous queue, and not that of a scheduler");
     return 0;
 }
 
@@ -140,8 +139,9 @@ static int check_spin(const hora_pool_options *options, hora_error *reason)
     if (options->spin < 0 || options->spin > HORA_SPIN_MAX)
         return hora__refuse(reason, HORA_EINVAL, "spin", "spin is negative, or greater than HORA_SPIN_MAX");
     if (options->spin > 0 && (options->queue != NULL || options->queue_capacity < 0))
-        return hora__refuse(reason, HORA_EINVAL, "spin",
-                            "spin has no effect without a queue of the pool's own that has room");
+        return hora__refuse(
+            reason, HORA_EINVAL, "spin",
+            "spin has no effect unless the pool has its own queue and queue_capacity is not negative");
     return 0;
 }
 
@@ -153,7 +153,7 @@ int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, h
     static int (*const checks[])(const hora_pool_options *options, hora_error *reason) = {
         check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__observer_check};
     if (ret_pool == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_pool is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_pool is NULL");
     if (HORA__TAKE(hora_pool_options, own, given) < 0)
         return hora__refuse_size(reason, "hora_pool_options");
     int error = 0;

@@ -753,7 +753,7 @@ int hora_pool_free(hora_pool *pool)
     int error = hora__pool_check(pool);
     struct hora__observer *observer = error == 0 ? pool->observer : NULL;
     if (error == 0 &&
-        (hora__pool_needs_caller(pool) || (observer != NULL && observer->kind->is_me(observer))))
+        (hora__pool_needs_caller(pool) || (observer != NULL && observer->kind->is_own_thread(observer))))
         error = HORA_EDEADLK;
     if (error == 0)
         error = hora_pool_shutdown_now(pool, NULL);

@@ -56,7 +56,7 @@ static int drop(hora_pool *pool, hora_future *future, const char *why)
 /* Returns the text that explains to the observer why a task is dropped. */
 static const char *drop_reason(const hora_pool *pool)
 {
-    return is_shut_down(pool) ? "the pool is shut down: it is dropped" : "no room: it is dropped";
+    return is_shut_down(pool) ? "the pool is shut down: the task is dropped" : "no room: the task is dropped";
 }
 
 /* HORA_REJECT_CALLER_RUNS: the submitter runs the task itself, unless the pool is shut down. */
@@ -65,7 +65,7 @@ static int caller_runs(hora_pool *pool, hora_future *future)
     assert(!hora__mutex_held(&pool->object.lock));
     if (is_shut_down(pool))
         return drop(pool, future, drop_reason(pool));
-    refuse(pool, future, "no room: the caller runs it");
+    refuse(pool, future, "no room: the caller runs the task");
     int ran = hora_future_run(future);
     return ran < 0 ? ran : 0;
 }
@@ -85,7 +85,7 @@ static bool drop_oldest(hora_pool *pool)
         hora__pool_nudge_awaited(pool);
     hora__future_dequeued(oldest, &pool->owner);
     if (hora__future_abort(oldest, HORA_EREJECTED))
-        tell(pool, oldest, "no room: it is dropped for one that came later");
+        tell(pool, oldest, "no room: the task is dropped for a newer one");
     hora__pool_end(pool, hora__ending_of(oldest));
     (void)hora_future_unref(oldest);
     return true;
@@ -187,7 +187,8 @@ static int block_told(hora_pool *pool, hora_future *future)
     int error = block(pool, future);
     if ((error < 0 && error != HORA_ENOMEM && error != HORA_EAGAIN) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
         refuse(pool, future,
-               is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
+               is_shut_down(pool) ? "the pool is shut down"
+                                  : "no room, and none became free while the caller waited");
     return error;
 }
 
@@ -197,8 +198,8 @@ static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, voi
 {
     assert(handler != NULL);
     refuse(pool, future,
-           is_shut_down(pool) ? "the pool is shut down: its handler is asked"
-                              : "no room: its handler is asked");
+           is_shut_down(pool) ? "the pool is shut down: the reject_handler decides"
+                              : "no room: the reject_handler decides");
     int answer = handler(pool, future, arg);
     return answer < 0 ? answer : 0;
 }

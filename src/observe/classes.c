@@ -95,7 +95,7 @@ static int admission_of(hora_pool *pool, struct hora__pool_observer **ret_pool_o
 {
     int error = hora__pool_check(pool);
     if (error < 0)
-        return hora__refuse(reason, error, NULL, "the pool is NULL, or of a process that has forked");
+        return hora__refuse(reason, error, NULL, "the pool is NULL or belongs to the parent process");
     *ret_pool_observer = hora__pool_get_observer(pool);
     return pool->admission != NULL
                ? 0
@@ -126,7 +126,7 @@ static bool can_reserve(const struct hora__pool_observer *pool_observer, const h
 }
 
 static const char *const too_much_reserved =
-    "all reserves together, and one thread for everybody, are more than the pool's threads";
+    "the reserves of all classes must leave at least one thread of the pool unreserved";
 
 /* ---- making ---- */
 
@@ -182,13 +182,14 @@ static hora_class *make(struct hora__pool_observer *pool_observer, const hora_cl
  * it. The caller holds the lock of the queue. */
 static const char *add_locked(struct hora__pool_observer *pool_observer, hora_class *made)
 {
+    assert(hora__mutex_held(&pool_observer->pool->queue->object.lock));
     int count = 0;
     for (const hora_class *at = pool_observer->classes; at != NULL; at = at->next)
         count++;
     if (count >= CLASSES_MOST)
-        return "the pool has 64 classes already";
+        return "the pool already has 64 classes";
     if (find(pool_observer, made->name) != NULL)
-        return "the pool has a class of this name already";
+        return "the pool already has a class with this name";
     if (!can_reserve(pool_observer, NULL, made->admission_class.reserve))
         return too_much_reserved;
     made->next = pool_observer->classes;
@@ -217,7 +218,7 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
         return hora__refuse(reason, HORA_EINVAL, NULL, "%s", wrong);
     hora_class *made = make(pool_observer, &own);
     if (made == NULL)
-        return hora__refuse(reason, HORA_ENOMEM, NULL, "there is no memory");
+        return hora__refuse(reason, HORA_ENOMEM, NULL, "out of memory");
     hora__mutex_lock(&pool->queue->object.lock);
     wrong = add_locked(pool_observer, made);
     hora__mutex_unlock(&pool->queue->object.lock);
@@ -236,6 +237,7 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
  * one. The caller holds the lock of the queue. */
 static const char *set_locked(hora_class *task_class, const hora_class_options *own, hora_ns **starts)
 {
+    assert(hora__mutex_held(&task_class->pool_observer->pool->queue->object.lock));
     struct hora__admission_class *admission_class = &task_class->admission_class;
     if (!can_reserve(task_class->pool_observer, task_class, own->reserve))
         return too_much_reserved;
@@ -261,10 +263,10 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, ho
     if (error < 0)
         return error;
     if (own.name != NULL && strcmp(own.name, task_class->name) != 0)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "the name of a class stays");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "the name of a class cannot be changed");
     hora_ns *starts = NULL;
     if (own.rate > 0 && (starts = hora__alloc((size_t)own.rate, sizeof *starts)) == NULL)
-        return hora__refuse(reason, HORA_ENOMEM, NULL, "there is no memory");
+        return hora__refuse(reason, HORA_ENOMEM, NULL, "out of memory");
     hora__mutex_lock(&pool->queue->object.lock);
     const char *wrong = set_locked(task_class, &own, &starts);
     hora__mutex_unlock(&pool->queue->object.lock);

@@ -78,7 +78,7 @@ struct dump_worker {
     bool is_off;                  /* written off and replaced, because it is stuck */
     bool is_known;                /* `now` is set: the pool has an observer, and the worker runs a task */
     struct hora__run_reading now; /* its current run */
-    int64_t completed;            /* number of tasks that it has run */
+    int64_t completed;            /* number of runs that have ended */
 };
 
 /* Everything that is written, copied. It lies on the stack of the caller. */
@@ -95,10 +95,11 @@ struct dump {
     int queued;                        /* number of tasks in the queue; of a scheduler, due tasks */
     int heads;                         /* number of elements of `head` in use */
     struct dump_task head[MOST_TASKS]; /* the first of the queued tasks */
-    hora_future *asked[MOST_TASKS]; /* the futures of `head`: references while collecting; NULL: detached */
-    bool has_admission;             /* keys and classes are set */
-    int keys;                       /* number of keys in use */
-    int classes;                    /* number of elements of `class` in use */
+    /* The futures of `head`, as references while collecting; NULL: detached. */
+    hora_future *head_futures[MOST_TASKS];
+    bool has_admission;                    /* keys and classes are set */
+    int keys;                              /* number of keys in use */
+    int classes;                           /* number of elements of `class` in use */
     struct dump_class class[MOST_CLASSES]; /* the newest first */
     bool is_scheduler;                     /* planned and firings are set */
     int planned;                           /* number of tasks that are not due yet */
@@ -111,7 +112,7 @@ struct dump {
 /* Copies a name, which may be NULL, as far as it fits. */
 static void copy_name(struct dump_task *to, const char *name)
 {
-    assert(to != NULL);
+    assert(!to->has_name); /* a name is copied once */
     to->has_name = name != NULL;
     hora__utf8_copy(to->name, sizeof to->name, name != NULL ? name : "");
 }
@@ -144,7 +145,7 @@ static void name_future(struct dump_task *to, hora_future *future, bool may_wait
 
 /* Copies class, key and priority, if the task has a ticket. The caller holds the lock of the queue, which
  * guards the ticket. */
-static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
+static void copy_ticket(struct dump_task *to, const struct hora__extra *extra)
 {
     assert(!to->has_admission);
     if (extra == NULL || extra->ticket == NULL)
@@ -154,11 +155,6 @@ static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
     to->class_name = ticket->class != NULL ? ticket->class->name : NULL;
     to->key = ticket->key;
     to->priority = ticket->level - HORA__LEVEL_NORMAL;
-}
-
-static hora_ns at_least_zero(hora_ns time)
-{
-    return time > 0 ? time : 0;
 }
 
 /* Visitor of the queue, called with its lock held: copies a waiting task, except for the name of a future,
@@ -175,22 +171,22 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
         copy_location(head, &future->task);
     else
         copy_task(head, task);
-    copy_terms(head, extra);
+    copy_ticket(head, extra);
     if (extra != NULL)
-        head->waited = at_least_zero(hora__ns_sub(dump->now, extra->came));
+        head->waited = hora__ns_max(hora__ns_sub(dump->now, extra->came), 0);
     else if (measures && future == NULL)
         head->waited = hora__measures_ago(dump->pool, hora__measures_cell_came(task));
     head->knows_when = measures && future != NULL && extra == NULL;
-    dump->asked[dump->heads++] = hora_future_ref(future);
+    dump->head_futures[dump->heads++] = hora_future_ref(future);
     return dump->heads < MOST_TASKS;
 }
 
 /* Completes the copied tasks with what the locks of their futures guard: the name and the time of submission.
  * Called without the queue's lock. Releases the references. */
-static void ask_heads(struct dump *dump, bool may_wait)
+static void complete_heads(struct dump *dump, bool may_wait)
 {
     for (int i = 0; i < dump->heads; i++) {
-        hora_future *future = dump->asked[i];
+        hora_future *future = dump->head_futures[i];
         bool asks = dump->head[i].knows_when && (may_wait || hora__mutex_is_free(&future->object.lock));
         int64_t came = asks ? hora__measures_came(dump->pool, future) : HORA_FOREVER;
         if (came != HORA_FOREVER)
@@ -207,6 +203,7 @@ static void ask_heads(struct dump *dump, bool may_wait)
 static hora_future *copy_entry(struct dump_task *to, const struct hora__timer_queue_view *view,
                                struct hora__entry *entry)
 {
+    assert(hora__mutex_held(&view->queue->object.lock));
     bool has_future = !entry->is_detached;
     hora_task task = {.name = "timer"};
     if (entry->is_detached && !entry->is_timer)
@@ -219,7 +216,7 @@ static hora_future *copy_entry(struct dump_task *to, const struct hora__timer_qu
     to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
     to->in = hora__timer_queue_view_off(view, entry);
     if (has_future)
-        copy_terms(to, hora__future_extra(hora__entry_future(entry)));
+        copy_ticket(to, hora__future_extra(hora__entry_future(entry)));
     to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
     return has_future ? hora_future_ref(hora__entry_future(entry)) : NULL;
 }
@@ -235,13 +232,13 @@ static void collect_timer_queue(struct dump *dump, bool may_wait)
     hora__timer_queue_view_begin(&view, queue);
     dump->heads = hora__timer_queue_view_first(&view, true, entries, MOST_TASKS, &dump->queued);
     for (int i = 0; i < dump->heads; i++)
-        dump->asked[i] = copy_entry(&dump->head[i], &view, entries[i]);
+        dump->head_futures[i] = copy_entry(&dump->head[i], &view, entries[i]);
     dump->firings = hora__timer_queue_view_first(&view, false, entries, MOST_TASKS, &dump->planned);
     for (int i = 0; i < dump->firings; i++)
         firing[i] = copy_entry(&dump->firing[i], &view, entries[i]);
     hora__mutex_unlock(&queue->object.lock);
     for (int i = 0; i < dump->heads; i++)
-        name_future(&dump->head[i], dump->asked[i], may_wait);
+        name_future(&dump->head[i], dump->head_futures[i], may_wait);
     for (int i = 0; i < dump->firings; i++)
         name_future(&dump->firing[i], firing[i], may_wait);
 }
@@ -255,7 +252,7 @@ static int collect_queue(struct dump *dump, bool may_wait)
         return 0;
     }
     int size = hora__work_visit(dump->pool->queue, copy_head, dump);
-    ask_heads(dump, may_wait);
+    complete_heads(dump, may_wait);
     dump->queued = size;
     return size < 0 ? size : 0;
 }
@@ -265,6 +262,7 @@ static int collect_queue(struct dump *dump, bool may_wait)
 /* Copies a class. The caller holds the lock of the queue. */
 static void copy_class_locked(struct dump_class *to, const hora_class *from)
 {
+    assert(hora__mutex_held(&from->pool_observer->pool->queue->object.lock));
     const struct hora__admission_class *admission_class = &from->admission_class;
     *to = (struct dump_class){.name = from->name,
                               .limit = admission_class->limit,
@@ -358,7 +356,6 @@ static int collect_more_workers(struct dump *dump)
  * error; on error nothing has to be released. */
 static int collect(struct dump *dump, hora_pool *pool, bool for_debugger)
 {
-    assert(pool != NULL);
     dump->pool = pool;
     dump->worker = dump->own_workers;
     dump->worker_room = MOST_WORKERS;
@@ -465,7 +462,7 @@ static void write_firings(struct hora__json *json, const struct dump *dump)
 
 static void write_class(struct hora__json *json, const struct dump_class *class)
 {
-    assert(class->name != NULL);
+    assert(class->running >= 0 && class->waiting >= 0);
     hora__json_open(json, NULL, '{');
     hora__json_text(json, "name", class->name);
     hora__json_int(json, "limit", class->limit);
@@ -552,7 +549,7 @@ static void write_worker(struct hora__json *json, const struct dump *dump, const
         write_what_it_runs(json, dump, &worker->now);
     else
         write_nothing(json);
-    hora__json_int(json, "runs", worker->completed);
+    hora__json_int(json, "completed", worker->completed);
     hora__json_close(json, '}');
 }
 
@@ -722,7 +719,6 @@ static bool is_busy(hora_pool *pool)
 /* Writes {"name": ..., "busy": true} instead of a dump, because a lock is held. */
 static int write_busy(const hora_pool *pool, hora_write_fn write, void *context)
 {
-    assert(write != NULL);
     struct hora__json json;
     hora__json_begin(&json, write, context);
     hora__json_open(&json, NULL, '{');

@@ -27,41 +27,42 @@ static hora_future *shown(hora_future *future)
 
 /* Calls a function of the listener; NULL: there is none. Does nothing after the pool has been freed, which
  * the call would name. */
-static void tell(struct hora__pool_observer *pool_observer, hora_event_fn told, hora_event event)
+static void call_listener(struct hora__pool_observer *pool_observer, hora_event_fn function, hora_event event)
 {
-    if (told == NULL || pool_observer->pool == NULL)
+    assert(!hora__mutex_holds_object());
+    if (function == NULL || pool_observer->pool == NULL)
         return;
     event.struct_size = sizeof event;
-    told(pool_observer->pool, &event, pool_observer->options.listener.arg);
+    function(pool_observer->pool, &event, pool_observer->options.listener.arg);
 }
 
 /* ---- around a run ---- */
 
-static hora_ns at_least_zero(hora_ns time)
-{
-    return time > 0 ? time : 0;
-}
-
-/* A run that starts too late is reported twice: as woke_late, and as started. Computes the lateness only if a
- * listener asks for it. */
+/* A run that starts too late is reported twice: as woke_late, and as started. A pool that measures has
+ * computed the lateness. Any other pool has neither metrics nor a listener for runs, and does not compute it
+ * for the probe alone, because that takes the lock of the timer queue and reads a clock for each run. */
 void hora__events_started(struct hora__worker_record *record, hora_future *future, const hora_task *task,
                           const struct hora__run_start *start)
 {
     const struct hora__observer_options *options = &record->pool_observer->options;
     const hora_listener *listener = &options->listener;
-    if (listener->started == NULL && listener->woke_late == NULL)
+    bool has_listener = listener->started != NULL || listener->woke_late != NULL;
+    hora_ns late = start->late;
+    if (late < 0 && has_listener)
+        late = hora__measures_lateness(future);
+    bool is_late = late > options->late_after;
+    if (is_late)
+        HORA__PROBE(task_late, future, task->name, late);
+    if (!has_listener)
         return;
-    hora_ns late = start->late >= 0 ? start->late : hora__measures_lateness(future);
     hora_event event = {.task = task,
                         .future = shown(future),
                         .worker = record->worker->number,
-                        .waited = at_least_zero(start->waited),
-                        .late = at_least_zero(late)};
-    if (late > options->late_after) {
-        HORA__PROBE(task_late, future, task->name, late);
-        tell(record->pool_observer, listener->woke_late, event);
-    }
-    tell(record->pool_observer, listener->started, event);
+                        .waited = hora__ns_max(start->waited, 0),
+                        .late = hora__ns_max(late, 0)};
+    if (is_late)
+        call_listener(record->pool_observer, listener->woke_late, event);
+    call_listener(record->pool_observer, listener->started, event);
 }
 
 static bool is_scheduled(const hora_future *future)
@@ -76,8 +77,8 @@ void hora__events_ended(struct hora__worker_record *record, hora_future *future,
                         int code, hora_ns ran)
 {
     const hora_listener *listener = &record->pool_observer->options.listener;
-    hora_event_fn told = code == 0 ? listener->done : listener->failed;
-    if (told == NULL)
+    hora_event_fn function = code == 0 ? listener->done : listener->failed;
+    if (function == NULL)
         return;
     if (code != 0 && is_scheduled(future)) {
         record->failure = (struct hora__failure){true, code, ran, task};
@@ -85,7 +86,7 @@ void hora__events_ended(struct hora__worker_record *record, hora_future *future,
     }
     hora_event event = {
         .task = task, .future = shown(future), .worker = record->worker->number, .code = code, .ran = ran};
-    tell(record->pool_observer, told, event);
+    call_listener(record->pool_observer, function, event);
 }
 
 /* The note is in the record of the calling worker. A thread that is no worker of this pool has no such
@@ -110,16 +111,10 @@ void hora__events_failed(struct hora__observer *observer, hora_future *future, b
                         .ran = failure.ran,
                         .ends = ends,
                         .failures_in_a_row = failures_in_a_row};
-    tell(pool_observer, pool_observer->options.listener.failed, event);
+    call_listener(pool_observer, pool_observer->options.listener.failed, event);
 }
 
 /* ---- other events ---- */
-
-/* Returns the name of a task; NULL: there is no task, or it has no name. */
-static const char *name_of(const hora_task *task)
-{
-    return task != NULL ? task->name : NULL;
-}
 
 /* Another thread may cancel a future and drop its task at the same time, so this and the functions below
  * report a copy of the task. A task without a future belongs to the caller. */
@@ -134,13 +129,13 @@ void hora__events_rejected(struct hora__observer *observer, hora_future *future,
     }
     hora__measures_count_event(pool_observer, task->name, HORA__COUNT_REJECTED, 1);
     hora_event event = {.task = task, .future = future, .why = why};
-    tell(pool_observer, pool_observer->options.listener.rejected, event);
+    call_listener(pool_observer, pool_observer->options.listener.rejected, event);
 }
 
 void hora__events_thread_failed(struct hora__observer *observer, int error)
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
-    tell(pool_observer, pool_observer->options.listener.thread_failed, (hora_event){.code = error});
+    call_listener(pool_observer, pool_observer->options.listener.thread_failed, (hora_event){.code = error});
 }
 
 void hora__events_skipped(struct hora__observer *observer, hora_future *future, int64_t count)
@@ -150,7 +145,7 @@ void hora__events_skipped(struct hora__observer *observer, hora_future *future, 
     hora__future_copy_task(future, &own);
     hora__measures_count_event(pool_observer, own.task.name, HORA__COUNT_SKIPPED, count);
     hora_event event = {.task = &own.task, .future = future, .count = count};
-    tell(pool_observer, pool_observer->options.listener.skipped, event);
+    call_listener(pool_observer, pool_observer->options.listener.skipped, event);
 }
 
 void hora__events_clock_stepped(struct hora__observer *observer, hora_ns suspended, hora_ns stepped,
@@ -158,7 +153,7 @@ void hora__events_clock_stepped(struct hora__observer *observer, hora_ns suspend
 {
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
     hora_event event = {.suspended = suspended, .stepped = stepped, .count = overdue};
-    tell(pool_observer, pool_observer->options.listener.clock_stepped, event);
+    call_listener(pool_observer, pool_observer->options.listener.clock_stepped, event);
 }
 
 /* Counts each dropped run, but reports them as one event. */
@@ -171,20 +166,19 @@ void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future
     HORA__PROBE(task_expired, future, own.task.name, why);
     hora__measures_count_event(pool_observer, own.task.name, HORA__COUNT_EXPIRED, count);
     hora_event event = {.task = &own.task, .future = shown(future), .why = why};
-    tell(pool_observer, pool_observer->options.listener.expired, event);
+    call_listener(pool_observer, pool_observer->options.listener.expired, event);
 }
 
-/* The caller has filled the event; this adds the future that the user knows. */
+/* The caller has filled the event, with a copy of the task; this adds the future that the user knows. */
 void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future,
                         const hora_event *event)
 {
+    assert(event->task != NULL);
     hora_event own = *event;
-    own.future = future != NULL ? shown(future) : NULL;
-    if (own.task == NULL && future != NULL)
-        own.task = &future->task;
-    HORA__PROBE(task_stuck, future, name_of(own.task), own.worker, own.ran);
-    hora__measures_count_event(pool_observer, name_of(own.task), HORA__COUNT_STUCK, 1);
-    tell(pool_observer, pool_observer->options.listener.stuck, own);
+    own.future = shown(future);
+    HORA__PROBE(task_stuck, future, own.task->name, own.worker, own.ran);
+    hora__measures_count_event(pool_observer, own.task->name, HORA__COUNT_STUCK, 1);
+    call_listener(pool_observer, pool_observer->options.listener.stuck, own);
 }
 
 void hora__events_resized(struct hora__pool_observer *pool_observer, int before, int after, const char *why)
@@ -192,5 +186,5 @@ void hora__events_resized(struct hora__pool_observer *pool_observer, int before,
     assert(before != after);
     HORA__PROBE(pool_resized, pool_observer->pool, before, after, why);
     hora_event event = {.threads_before = before, .threads = after, .why = why};
-    tell(pool_observer, pool_observer->options.listener.resized, event);
+    call_listener(pool_observer, pool_observer->options.listener.resized, event);
 }

@@ -11,20 +11,55 @@
  *                   afterwards.
  * Memory            None is allocated, so a lack of memory cannot prevent an explanation.
  * Locks             One at a time. */
-#include "observe/explain.h"
-
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
+#include <hora/explain.h>
+
+#include "admit/admission_queue.h"
 #include "base/fault.h"
 #include "base/ns.h"
+#include "base/text.h"
 #include "observe/measures.h"
+#include "observe/observer.h"
 #include "sched/scheduled.h"
 #include "sched/scheduler.h"
 #include "sched/timer_queue_view.h"
 #include "sched/trigger.h"
 #include "sync/clock.h"
+
+/* ---- facts ----
+ *
+ * The facts are copies. Each struct holds what was true while one lock was held. */
+
+/* The facts about a future, read under its lock. */
+struct explained_future {
+    hora_future *future; /* the caller's; borrowed */
+    enum hora__future_state state;
+    int failure;         /* its code, if it has failed */
+    bool is_listed;      /* a pool that was stopped has handed it back */
+    hora_thread *runner; /* a reference; NULL: no thread runs it */
+    hora_pool *pool;     /* the pool that will run it; a reference; NULL: none */
+    hora_queue *queue;   /* the queue of that pool; a reference; NULL: none */
+    hora_ns now;         /* on the pool's clock, or on the future's clock if it has no pool */
+};
+
+/* The facts about a pool and its workers, read under the pool's lock. */
+struct pool_view {
+    enum hora__run_state state;
+    int workers;                          /* without those that were written off */
+    int busy;                             /* how many of these run a task */
+    int written_off;                      /* workers that were replaced because they are stuck */
+    int core_threads;                     /* the pool's setting */
+    int thread_failures;                  /* threads that could not be started */
+    int thread_error;                     /* why the last of them could not */
+    int runner;                           /* number of the worker that runs the future; 0: none */
+    bool runner_is_known;                 /* runner_now is set */
+    struct hora__run_reading runner_now;  /* what the runner has noted */
+    int longest;                          /* number of the worker whose current run began first; 0: unknown */
+    struct hora__run_reading longest_now; /* what that worker has noted */
+};
 
 /* ---- the future ---- */
 
@@ -33,10 +68,10 @@ static hora_pool *pool_of(struct hora__queue_owner *owner)
     return HORA__LIST_ENTRY(owner, struct hora_pool, owner);
 }
 
-/* Reads the facts that the future's lock guards, and takes the references that close_matter releases. */
-static void open_matter(struct hora__explained_future *explained, hora_future *future)
+/* Reads the facts that the future's lock guards, and takes the references that release_future releases. */
+static void read_future(struct explained_future *explained, hora_future *future)
 {
-    *explained = (struct hora__explained_future){.future = future};
+    *explained = (struct explained_future){.future = future};
     hora__mutex_lock(&future->object.lock);
     explained->state = (enum hora__future_state)hora__atomic_load(&future->state);
     explained->failure = future->failure;
@@ -56,7 +91,7 @@ static void open_matter(struct hora__explained_future *explained, hora_future *f
 }
 
 /* Releases the references. */
-static void close_matter(struct hora__explained_future *explained)
+static void release_future(struct explained_future *explained)
 {
     (void)hora_thread_unref(explained->runner);
     if (explained->pool == NULL)
@@ -71,7 +106,7 @@ static void close_matter(struct hora__explained_future *explained)
 
 /* Adds a worker to the view of its pool. The caller holds the pool's lock. A worker without a record, in a
  * pool without an observer, is counted, but its current run is unknown. */
-static void look_at_locked(struct hora__pool_view *pool_view, const struct hora__explained_future *explained,
+static void look_at_locked(struct pool_view *pool_view, const struct explained_future *explained,
                            struct hora__worker *worker)
 {
     assert(hora__mutex_held(&explained->pool->object.lock));
@@ -95,13 +130,13 @@ static void look_at_locked(struct hora__pool_view *pool_view, const struct hora_
     }
 }
 
-/* Reads everything under one hold of the pool's lock, so that the numbers of workers agree. */
-void hora__pool_view_read(const struct hora__explained_future *explained,
-                          struct hora__pool_view *ret_pool_view)
+/* Reads the facts about the pool and its workers, all under one hold of the pool's lock, so that the numbers
+ * of workers agree. */
+static void read_pool(const struct explained_future *explained, struct pool_view *ret_pool_view)
 {
     assert(explained->pool != NULL);
     hora_pool *pool = explained->pool;
-    struct hora__pool_view pool_view = {.workers = 0};
+    struct pool_view pool_view = {.workers = 0};
     hora__mutex_lock(&pool->object.lock);
     pool_view.state = hora__state_of(hora__atomic_load(&pool->control));
     pool_view.core_threads = hora__atomic_load(&pool->core_threads);
@@ -128,15 +163,15 @@ static void add_task(struct hora__text *out, const char *name, const char *file,
     hora__text_add_char(out, ')');
 }
 
-static void add_thread_error(struct hora__text *out, const struct hora__pool_view *pool_view)
+static void add_thread_error(struct hora__text *out, const struct pool_view *pool_view)
 {
     hora__text_add(out, hora_strerror(pool_view->thread_error));
 }
 
-/* The longest run is the likeliest cause of a delay, so it is the one that is named. */
-void hora__explain_longest(struct hora__text *out, const char *words,
-                           const struct hora__explained_future *explained,
-                           const struct hora__pool_view *pool_view)
+/* Adds `words` and "worker 3 has been busy with resize (img.c:88) for 9 s", if that is known. The longest run
+ * is the likeliest cause of a delay, so it is the one that is named. */
+static void add_longest(struct hora__text *out, const char *words, const struct explained_future *explained,
+                        const struct pool_view *pool_view)
 {
     const struct hora__run_reading *now = &pool_view->longest_now;
     if (pool_view->longest == 0)
@@ -152,8 +187,8 @@ void hora__explain_longest(struct hora__text *out, const char *words,
 
 /* Adds a clause that all workers are busy, with the task that runs longest, with the workers that were
  * written off, and with the reason if no more threads could be started. */
-static void add_busy(struct hora__text *out, const struct hora__explained_future *explained,
-                     const struct hora__pool_view *pool_view)
+static void add_busy(struct hora__text *out, const struct explained_future *explained,
+                     const struct pool_view *pool_view)
 {
     assert(pool_view->workers > 0 && pool_view->busy == pool_view->workers);
     if (pool_view->workers == 1) {
@@ -163,7 +198,7 @@ static void add_busy(struct hora__text *out, const struct hora__explained_future
         hora__text_add_count(out, pool_view->workers, "worker");
         hora__text_add(out, " are busy");
     }
-    hora__explain_longest(out, ": ", explained, pool_view);
+    add_longest(out, ": ", explained, pool_view);
     if (pool_view->written_off > 0) {
         hora__text_add(out, "; ");
         hora__text_add_count(out, pool_view->written_off, "worker");
@@ -176,7 +211,8 @@ static void add_busy(struct hora__text *out, const struct hora__explained_future
     }
 }
 
-void hora__explain_state(struct hora__text *out, const struct hora__pool_view *pool_view)
+/* Adds a clause if the pool has been shut down or stopped. */
+static void add_state(struct hora__text *out, const struct pool_view *pool_view)
 {
     if (pool_view->state >= HORA__STOP)
         hora__text_add(out, "; its pool has been stopped");
@@ -184,12 +220,13 @@ void hora__explain_state(struct hora__text *out, const struct hora__pool_view *p
         hora__text_add(out, "; its pool has been shut down and is running the remaining tasks");
 }
 
-/* Distinguishes a pool that is stopped, one that could not start a thread, one whose workers are all busy,
- * and one where a worker is idle: that one has been or will be woken. */
-void hora__explain_not_taken(struct hora__text *out, const struct hora__explained_future *explained,
-                             const struct hora__pool_view *pool_view)
+/* Adds clauses that explain why no worker takes a task that is ready. Distinguishes a pool that is stopped,
+ * one that could not start a thread, one whose workers are all busy, and one where a worker is idle: that one
+ * has been or will be woken. */
+static void add_not_taken(struct hora__text *out, const struct explained_future *explained,
+                          const struct pool_view *pool_view)
 {
-    hora__explain_state(out, pool_view);
+    add_state(out, pool_view);
     if (pool_view->state >= HORA__STOP)
         return;
     if (pool_view->workers == 0 && pool_view->thread_failures > 0) {
@@ -200,6 +237,184 @@ void hora__explain_not_taken(struct hora__text *out, const struct hora__explaine
     } else {
         hora__text_add(out, "; a worker is about to take it");
     }
+}
+
+/* ---- a task that waits for admission ----
+ *
+ * See hora/admission.h for the rules. Admission gives the reason, in one visit to the queue. If the reason is
+ * a key, the worker that runs the first task of that key is found after the visit, through a reference to the
+ * task's future: its lock cannot be taken together with the queue's. */
+
+/* The decision of admission about a task, read under the lock of the queue. */
+struct ruling {
+    bool waits;                   /* the task waits for admission; if not, the fields below are not set */
+    enum hora__why why;           /* the first reason that keeps it from starting */
+    struct hora__why_facts facts; /* the numbers behind the reason */
+    const char *class_name;       /* lives as long as the pool; NULL: it has no class */
+    int rate;                     /* of its class: at most this many starts */
+    hora_ns per;                  /* within this time */
+    hora_ns now;                  /* on the pool's clock */
+    hora_future *first;           /* the running task with its key: a reference; NULL: none runs */
+};
+
+/* Fills the ruling for a ticket that waits. The caller holds the lock of the queue. A waiting ticket always
+ * has a class; that of a task without one is the plain class of the admission. */
+static void ask_locked(struct ruling *ruling, const struct hora__admission *admission,
+                       const struct hora__ticket *ticket)
+{
+    const struct hora__admission_class *class = ticket->class;
+    ruling->waits = true;
+    ruling->why = hora__admission_why(admission, ticket, ruling->now, &ruling->facts);
+    ruling->class_name = class->name;
+    ruling->rate = class->rate;
+    ruling->per = class->per;
+    if (ruling->facts.key_runs)
+        ruling->first = hora_future_ref(ruling->facts.first->item);
+}
+
+/* Fills the ruling in one visit to the queue. The caller releases ruling->first. */
+static void ask(struct ruling *ruling, const struct explained_future *explained)
+{
+    assert(explained->pool->admission != NULL && explained->queue == explained->pool->queue);
+    *ruling = (struct ruling){.now = explained->now};
+    hora__mutex_lock(&explained->queue->object.lock);
+    const struct hora__ticket *ticket =
+        hora__admission_queue_waiting(explained->pool->admission, explained->future);
+    if (ticket != NULL)
+        ask_locked(ruling, &explained->pool->admission->admission, ticket);
+    hora__mutex_unlock(&explained->queue->object.lock);
+}
+
+/* Returns the number of the worker that runs a future; 0: no worker of this pool does. Looks for the runner
+ * of `future` in a second view of the same pool. */
+static int worker_of(const struct explained_future *explained, hora_future *future)
+{
+    struct explained_future other = *explained;
+    struct pool_view pool_view;
+    hora__mutex_lock(&future->object.lock);
+    other.runner = hora_thread_ref(future->runner);
+    hora__mutex_unlock(&future->object.lock);
+    read_pool(&other, &pool_view);
+    (void)hora_thread_unref(other.runner);
+    return pool_view.runner;
+}
+
+/* HORA__WHY_KEY: tasks with the same key are before it, and one of them may be running. */
+static void add_key(struct hora__text *out, const struct explained_future *explained,
+                    const struct ruling *ruling)
+{
+    int behind = ruling->facts.behind;
+    hora__text_add(out, "waits: ");
+    hora__text_add_count(out, behind, "task");
+    hora__text_add(out, behind == 1 ? " with its key is ahead of it" : " with its key are ahead of it");
+    int number = ruling->first != NULL ? worker_of(explained, ruling->first) : 0;
+    if (ruling->first == NULL)
+        return;
+    hora__text_add(out, behind == 1 ? ", which is running" : ", one of which is running");
+    if (number > 0) {
+        hora__text_add(out, " on worker ");
+        hora__text_add_int(out, number);
+    }
+}
+
+static void add_class(struct hora__text *out, const struct ruling *ruling)
+{
+    hora__text_add(out, "waits: its class ");
+    hora__text_add(out, ruling->class_name);
+}
+
+/* HORA__WHY_LIMIT: its class runs as many tasks as it may. Names the longest running task only if all running
+ * tasks belong to that class; otherwise it may be one of another class. */
+static void add_limit(struct hora__text *out, const struct explained_future *explained,
+                      const struct ruling *ruling, const struct pool_view *pool_view)
+{
+    const struct hora__why_facts *facts = &ruling->facts;
+    add_class(out, ruling);
+    hora__text_add(out, " is at its limit of ");
+    hora__text_add_int(out, facts->limit);
+    if (facts->running == facts->class_running)
+        add_longest(out, "; ", explained, pool_view);
+}
+
+/* HORA__WHY_RATE: its class has started as many tasks as its rate allows. */
+static void add_rate(struct hora__text *out, const struct ruling *ruling)
+{
+    add_class(out, ruling);
+    hora__text_add(out, " has reached its rate of ");
+    hora__text_add_int(out, ruling->rate);
+    hora__text_add(out, " in ");
+    hora__text_add_duration(out, ruling->per);
+    hora__text_add(out, "; the next task may start in ");
+    hora__text_add_duration(out, hora__ns_sub(ruling->facts.until, ruling->now));
+}
+
+/* HORA__WHY_RESERVED: the threads that are left are reserved for other classes. */
+static void add_reserved(struct hora__text *out, const struct ruling *ruling)
+{
+    hora__text_add(out, "waits: ");
+    hora__text_add_count(out, ruling->facts.reserved, "thread");
+    hora__text_add(out, ruling->facts.reserved == 1
+                            ? " is reserved for other classes, and all others are busy"
+                            : " are reserved for other classes, and all others are busy");
+}
+
+/* Adds how many tickets are ahead of it, whatever they wait for themselves. */
+static void add_before(struct hora__text *out, const struct ruling *ruling)
+{
+    int before = ruling->facts.before;
+    if (before == 0) {
+        hora__text_add(out, "is the next to start");
+        return;
+    }
+    hora__text_add(out, "waits: ");
+    hora__text_add_count(out, before, "task");
+    hora__text_add(out, before == 1 ? " with a higher priority or a longer wait is ahead of it"
+                                    : " with a higher priority or a longer wait are ahead of it");
+}
+
+/* Adds the clauses for a task that waits. If only its place in the order and busy workers delay it, the
+ * workers are described as well. */
+static void add_ruling(struct hora__text *out, const struct explained_future *explained,
+                       const struct ruling *ruling, const struct pool_view *pool_view)
+{
+    switch (ruling->why) {
+    case HORA__WHY_KEY:
+        add_key(out, explained, ruling);
+        break;
+    case HORA__WHY_LIMIT:
+        add_limit(out, explained, ruling, pool_view);
+        break;
+    case HORA__WHY_RATE:
+        add_rate(out, ruling);
+        break;
+    case HORA__WHY_RESERVED:
+        add_reserved(out, ruling);
+        break;
+    case HORA__WHY_BUSY:
+    case HORA__WHY_ORDER:
+    case HORA__WHY_NOTHING:
+    default:
+        add_before(out, ruling);
+        add_not_taken(out, explained, pool_view);
+        return;
+    }
+    add_state(out, pool_view);
+}
+
+/* Adds clauses that explain why a task of a pool with admission does not begin. The task is not done, and no
+ * worker runs it; in a scheduler it is due. If it no longer waits when the queue is visited, it has been
+ * admitted since the future was read. */
+static void add_admission(struct hora__text *out, const struct explained_future *explained)
+{
+    struct ruling ruling;
+    struct pool_view pool_view;
+    ask(&ruling, explained);
+    read_pool(explained, &pool_view);
+    if (ruling.waits)
+        add_ruling(out, explained, &ruling, &pool_view);
+    else
+        hora__text_add(out, "has been given to a worker, which is about to run it");
+    (void)hora_future_unref(ruling.first);
 }
 
 /* ---- a scheduled task ---- */
@@ -231,7 +446,7 @@ struct schedule_view {
 /* Reads the state of a series. The caller holds the lock of its timer queue. */
 static void read_series(const struct hora__scheduled *scheduled, struct schedule_view *schedule)
 {
-    assert(scheduled->series != NULL);
+    assert(scheduled->series != NULL && hora__mutex_held(&scheduled->queue->object.lock));
     const struct hora__series *own = scheduled->series;
     schedule->is_given = own->is_given;
     schedule->staleness = own->staleness;
@@ -247,7 +462,7 @@ static void read_series(const struct hora__scheduled *scheduled, struct schedule
 }
 
 /* Reads all facts about a scheduled task in one visit to its timer queue, so that they belong together. */
-static void read_schedule(const struct hora__explained_future *explained, struct schedule_view *ret_series)
+static void read_schedule(const struct explained_future *explained, struct schedule_view *ret_series)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(explained->future);
     struct hora__timer_queue_view view;
@@ -304,7 +519,7 @@ static void add_moment(struct hora__text *out, const hora_zone *zone, hora_insta
 
 /* Adds how long it is until the next run, and, for a task on the wall clock, the calendar time in its zone.
  * */
-static void add_when(struct hora__text *out, const struct hora__explained_future *explained,
+static void add_when(struct hora__text *out, const struct explained_future *explained,
                      const struct schedule_view *schedule)
 {
     hora__text_add(out, "in ");
@@ -328,7 +543,7 @@ static void add_others(struct hora__text *out, const struct schedule_view *sched
 }
 
 /* Explains a task that is not due yet: it waits for its time, or for the next attempt after a failure. */
-static void add_not_yet(struct hora__text *out, const struct hora__explained_future *explained,
+static void add_not_yet(struct hora__text *out, const struct explained_future *explained,
                         const struct schedule_view *schedule)
 {
     assert(schedule->due > schedule->now);
@@ -353,7 +568,7 @@ static void add_not_yet(struct hora__text *out, const struct hora__explained_fut
 
 /* Explains a task that is due, but that no worker has taken. Reads the pool only at the end, since admission
  * and a clock change explain enough. */
-static void add_due(struct hora__text *out, const struct hora__explained_future *explained,
+static void add_due(struct hora__text *out, const struct explained_future *explained,
                     const struct schedule_view *schedule)
 {
     assert(schedule->due <= schedule->now);
@@ -369,7 +584,7 @@ static void add_due(struct hora__text *out, const struct hora__explained_future 
     }
     if (schedule->in_admission) {
         hora__text_add(out, ", and ");
-        hora__explain_admission(out, explained);
+        add_admission(out, explained);
         return;
     }
     if (schedule->before > 0) {
@@ -382,13 +597,13 @@ static void add_due(struct hora__text *out, const struct hora__explained_future 
         hora__text_add(out, "; its scheduler is processing a clock change and starts nothing meanwhile");
         return;
     }
-    struct hora__pool_view pool_view;
-    hora__pool_view_read(explained, &pool_view);
-    hora__explain_not_taken(out, explained, &pool_view);
+    struct pool_view pool_view;
+    read_pool(explained, &pool_view);
+    add_not_taken(out, explained, &pool_view);
 }
 
 /* Explains a scheduled task that is in the timer queue. */
-static void add_waits(struct hora__text *out, const struct hora__explained_future *explained,
+static void add_waits(struct hora__text *out, const struct explained_future *explained,
                       const struct schedule_view *schedule)
 {
     if (schedule->is_paused)
@@ -401,7 +616,7 @@ static void add_waits(struct hora__text *out, const struct hora__explained_futur
 }
 
 /* Explains a scheduled task that is neither done nor running, by the stage of its entry. */
-static void add_scheduled(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_scheduled(struct hora__text *out, const struct explained_future *explained)
 {
     struct schedule_view schedule;
     read_schedule(explained, &schedule);
@@ -418,16 +633,15 @@ static void add_scheduled(struct hora__text *out, const struct hora__explained_f
         return;
     case HORA__OUT:
     default:
-        hora__text_add(out, schedule.running > 0
-                                ? "has no further time, and is over when its current runs end"
-                                : "is being added to or removed from its scheduler");
+        hora__text_add(out, schedule.running > 0 ? "has no further time, and ends when its current runs end"
+                                                 : "is being added to or removed from its scheduler");
     }
 }
 
 /* ---- running or over ---- */
 
 /* Returns how long the current run of a scheduled task has taken so far; < 0: unknown. */
-static hora_ns running_for(const struct hora__explained_future *explained)
+static hora_ns running_for(const struct explained_future *explained)
 {
     struct schedule_view schedule;
     read_schedule(explained, &schedule);
@@ -436,7 +650,7 @@ static hora_ns running_for(const struct hora__explained_future *explained)
 }
 
 /* Adds a clause if the current run of a fixed-rate series delays the next one. */
-static void add_next_run(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_next_run(struct hora__text *out, const struct explained_future *explained)
 {
     struct schedule_view schedule;
     read_schedule(explained, &schedule);
@@ -449,7 +663,7 @@ static void add_next_run(struct hora__text *out, const struct hora__explained_fu
 }
 
 /* Explains a series that has ended. */
-static void add_end_of_series(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_end_of_series(struct hora__text *out, const struct explained_future *explained)
 {
     struct schedule_view schedule;
     read_schedule(explained, &schedule);
@@ -464,7 +678,7 @@ static void add_end_of_series(struct hora__text *out, const struct hora__explain
 
 /* Returns whether the worker's note is about this task, and not about one that the task runs while it waits
  * for it. Compares the source locations, the only part of the note that identifies the task. */
-static bool is_noted(const struct hora__explained_future *explained, const struct hora__pool_view *pool_view)
+static bool is_noted(const struct explained_future *explained, const struct pool_view *pool_view)
 {
     const hora_task *task = &explained->future->task;
     return pool_view->runner_is_known && pool_view->runner_now.file == task->file &&
@@ -472,10 +686,10 @@ static bool is_noted(const struct hora__explained_future *explained, const struc
 }
 
 /* Adds what the task last reported with hora_progress, if it did. */
-static void add_progress(struct hora__text *out, const struct hora__explained_future *explained,
+static void add_progress(struct hora__text *out, const struct explained_future *explained,
                          const struct hora__run_reading *now)
 {
-    assert(now != NULL);
+    assert(now->began != HORA_NEVER);
     if (now->progress == HORA_NEVER)
         return;
     if (now->of > 0) {
@@ -493,8 +707,8 @@ static void add_progress(struct hora__text *out, const struct hora__explained_fu
 
 /* Adds which thread runs the task, and for how long. `ran` < 0: the caller does not know for how long; the
  * note of the worker may. */
-static void add_runner(struct hora__text *out, const struct hora__explained_future *explained,
-                       const struct hora__pool_view *pool_view, hora_ns ran)
+static void add_runner(struct hora__text *out, const struct explained_future *explained,
+                       const struct pool_view *pool_view, hora_ns ran)
 {
     if (pool_view->runner > 0) {
         hora__text_add(out, "worker ");
@@ -517,11 +731,11 @@ static void add_runner(struct hora__text *out, const struct hora__explained_futu
 }
 
 /* Explains a task that a thread runs. */
-static void add_running(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_running(struct hora__text *out, const struct explained_future *explained)
 {
-    struct hora__pool_view pool_view = {.workers = 0};
+    struct pool_view pool_view = {.workers = 0};
     if (explained->pool != NULL)
-        hora__pool_view_read(explained, &pool_view);
+        read_pool(explained, &pool_view);
     bool is_scheduled = hora__scheduled_of(explained->future) != NULL;
     add_runner(out, explained, &pool_view, is_scheduled ? running_for(explained) : -1);
     if (is_scheduled && explained->state == HORA__FUTURE_NEW)
@@ -532,7 +746,7 @@ static void add_running(struct hora__text *out, const struct hora__explained_fut
 
 /* Explains a task that has expired. The future does not store which limit it was, so a task with both limits
  * is described by both. */
-static void add_expired(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_expired(struct hora__text *out, const struct explained_future *explained)
 {
     const struct hora__extra *extra = hora__future_extra(explained->future);
     bool may_start = extra != NULL && extra->terms.start_within > 0;
@@ -545,7 +759,7 @@ static void add_expired(struct hora__text *out, const struct hora__explained_fut
 }
 
 /* Explains a future that has failed, by its code. */
-static void add_failed(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_failed(struct hora__text *out, const struct explained_future *explained)
 {
     switch (explained->failure) {
     case HORA_EREJECTED:
@@ -565,7 +779,7 @@ static void add_failed(struct hora__text *out, const struct hora__explained_futu
 }
 
 /* Explains a future that is done. The body of a cancelled one may still be running. */
-static void add_done(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_done(struct hora__text *out, const struct explained_future *explained)
 {
     assert(explained->state != HORA__FUTURE_NEW);
     switch (explained->state) {
@@ -640,17 +854,17 @@ static void add_somewhere(struct hora__text *out, int size)
 {
     hora__text_add(out, "is one of ");
     hora__text_add_count(out, size, "task");
-    hora__text_add(out, " in a queue with an order of its own");
+    hora__text_add(out, " in a queue with its own order");
 }
 
 /* Explains a task that waits in the queue of a pool without admission. How long the first task has waited is
  * known if it has an extra, or if the pool measures. A worker may have taken the task after the facts about
  * the future were read; then it is not in the queue any more. */
-static void add_queued(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_queued(struct hora__text *out, const struct explained_future *explained)
 {
     assert(explained->pool != NULL && explained->queue != NULL);
     hora_queue *queue = explained->queue;
-    struct hora__pool_view pool_view;
+    struct pool_view pool_view;
     struct search search = {.future = explained->future, .oldest = HORA_NEVER, .now = explained->now};
     bool is_ordered = hora__work_is_ordered(queue);
     /* Only a queue that knows its order has positions. A scheduler's queue also holds entries that are not
@@ -661,20 +875,20 @@ static void add_queued(struct hora__text *out, const struct hora__explained_futu
         hora__pool_measures(explained->pool))
         hora__measures_waiting(explained->pool, &search.oldest, &latest);
     bool is_there = is_ordered ? search.is_found : hora_queue_contains(queue, explained->future) > 0;
-    hora__pool_view_read(explained, &pool_view);
     if (!is_there) {
         hora__text_add(out, "has been given to a worker, which is about to run it");
         return;
     }
+    read_pool(explained, &pool_view);
     if (is_ordered)
         add_position(out, &search);
     else
         add_somewhere(out, size);
-    hora__explain_not_taken(out, explained, &pool_view);
+    add_not_taken(out, explained, &pool_view);
 }
 
 /* Explains a task that is neither done nor running. */
-static void add_waiting(struct hora__text *out, const struct hora__explained_future *explained)
+static void add_waiting(struct hora__text *out, const struct explained_future *explained)
 {
     assert(explained->runner == NULL);
     if (explained->future->task.run == NULL)
@@ -686,7 +900,7 @@ static void add_waiting(struct hora__text *out, const struct hora__explained_fut
     else if (hora__scheduled_of(explained->future) != NULL)
         add_scheduled(out, explained);
     else if (explained->pool->admission != NULL && explained->pool->kind == NULL)
-        hora__explain_admission(out, explained);
+        add_admission(out, explained);
     else
         add_queued(out, explained);
 }
@@ -699,9 +913,9 @@ int hora_future_explain(hora_future *future, char *text, size_t size)
     int error = hora__object_check(&future->object);
     if (error < 0)
         return error;
-    struct hora__explained_future explained;
+    struct explained_future explained;
     struct hora__text out = hora__text_begin(text, size);
-    open_matter(&explained, future);
+    read_future(&explained, future);
     const hora_task *task = &future->task;
     const char *name = hora__future_lock_name(future);
     add_task(&out, name, task->file, task->line);
@@ -715,6 +929,6 @@ int hora_future_explain(hora_future *future, char *text, size_t size)
     } else {
         add_waiting(&out, &explained);
     }
-    close_matter(&explained);
+    release_future(&explained);
     return hora__text_end(&out);
 }

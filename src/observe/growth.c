@@ -61,7 +61,8 @@ int hora__growth_check(const hora_pool_options *options, hora_error *reason)
         return 0;
     if (options->queue != NULL || options->queue_capacity < 0)
         return hora__refuse(reason, HORA_EINVAL, "grow_after",
-                            "grow_after needs a plain pool with a queue of its own that has room");
+                            "grow_after needs a plain pool with its own queue and a queue_capacity that is "
+                            "not negative");
     if (options->max_threads <= options->core_threads)
         return hora__refuse(reason, HORA_EINVAL, "grow_after",
                             "grow_after has no effect: max_threads, %d, is not greater than core_threads, %d",

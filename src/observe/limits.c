@@ -9,11 +9,15 @@
  *                   future fail, removes it from the queue and books it. If a worker has taken it already,
  *                   that worker finds that the future is done, and books it. A worker also checks the time
  *                   before it starts a run, since it may be faster than the watchdog.
- * Scheduled tasks   The limits count from the planned time. That may change, and the wall clock may be set,
- *                   so the watchdog computes the time again when a start_by check is due. A series has no
- *                   check for its start: series.c drops a single late run.
+ * Scheduled tasks   The limits count from the planned time. hora_future_reschedule may change that: it moves
+ *                   the checks if the new time is earlier. When a check is due, the watchdog computes the
+ *                   time again, because the new time may be later, or the wall clock may have been set
+ *                   back. If the wall clock is set forward, the check is late, and only a worker that takes
+ *                   the task finds that it must have started before. A series has no check for its start:
+ *                   series.c drops a single late run. finish_within of a task that is retried counts from
+ *                   its first planned time.
  * Invariants        I1 a check that is set holds a reference to its future. It is set only between accepted
- *                   and done, or for a moment longer, until the listener or act_on_start_by cancels it. */
+ *                   and done, or for a moment longer, until the listener or `postpone` cancels it. */
 #include "observe/observer.h"
 
 #include <assert.h>
@@ -35,10 +39,11 @@ struct hora__limits {
     hora_future *future; /* the future that the limits belong to; borrowed, since it outlives them */
     bool has_start_by;   /* start_by is in use, and room is reserved for it */
     bool has_done_by;    /* done_by is in use, and room is reserved for it */
+    bool is_retried;     /* finish_within counts from the first planned time, which does not change */
 };
 
 /* The reasons that events report. */
-static const char not_begun[] = "it did not start within its start limit";
+static const char not_begun[] = "it did not start in time";
 static const char not_done[] = "it did not finish in time";
 
 static struct hora__limits *of_start_by(struct hora__watchdog_check *check)
@@ -91,6 +96,7 @@ static hora_ns left_of(const struct hora__pool_observer *pool_observer, hora_fut
  * freed with the future. */
 static void release(struct hora__limits *limits, struct hora__watchdog_check *check)
 {
+    assert(check == &limits->start_by || check == &limits->done_by);
     hora_future *future = limits->future;
     if (hora__watchdog_unset(limits->pool_observer->watchdog, check))
         (void)hora_future_unref(future); /* I1; the limits may be gone after this */
@@ -99,52 +105,97 @@ static void release(struct hora__limits *limits, struct hora__watchdog_check *ch
 /* Sets a check. Takes over a reference to the future, which the check holds from then on. */
 static void set(struct hora__limits *limits, struct hora__watchdog_check *check, hora_ns at)
 {
+    assert(check == &limits->start_by || check == &limits->done_by);
     hora_future *future = limits->future;
     if (!hora__watchdog_set(limits->pool_observer->watchdog, check, at))
         (void)hora_future_unref(future); /* the watchdog is closed */
 }
 
-/* The action of start_by: makes the future fail, unless its planned time was changed so that it may still
- * start. In that case it sets the check again. The future may have become done since the check was removed,
- * and its listener found nothing to cancel; so it checks that after setting. The reference of the action
- * keeps the future alive until the end. */
-static void act_on_start_by(struct hora__watchdog_action *action)
+/* Moves a check that is set to the time that follows from the new planned time, if that is earlier. A later
+ * one needs nothing here, because `postpone` computes the time again. Uses the clock of the watchdog, which
+ * the extra keeps alive: another thread may have freed the pool. */
+static void bring_forward(struct hora__limits *limits, struct hora__watchdog_check *check, hora_ns limit)
+{
+    assert(check == &limits->start_by || check == &limits->done_by);
+    struct hora__watchdog *watchdog = limits->pool_observer->watchdog;
+    hora_ns left = left_of(limits->pool_observer, limits->future, limit);
+    hora__watchdog_bring_forward(watchdog, check, hora__ns_add(hora_clock_now(watchdog->object.clock), left));
+}
+
+/* finish_within of a task that is retried counts from its first planned time, which does not change. */
+void hora__extra_rescheduled(hora_future *future)
+{
+    const struct hora__extra *extra = hora__future_extra(future);
+    struct hora__limits *limits = extra != NULL ? extra->limits : NULL;
+    if (limits == NULL || HORA__FAULT(LIMIT_KEEPS_OLD_TIME))
+        return;
+    if (limits->has_start_by)
+        bring_forward(limits, &limits->start_by, extra->terms.start_within);
+    if (limits->has_done_by && !limits->is_retried)
+        bring_forward(limits, &limits->done_by, extra->terms.finish_within);
+}
+
+/* Sets the check of an action again, unless its limit has expired. Returns whether it did: the planned time
+ * was changed, or the wall clock was set back. The time is HORA_FOREVER if the future is planned for no time:
+ * another change may give it one. Since the check was removed, the future may have become done, and its
+ * listener found nothing to cancel; or it may have been rescheduled once more, and bring_forward found
+ * nothing to move. So both are done again after setting. The action's own reference keeps the future
+ * alive. */
+static bool postpone(struct hora__watchdog_action *action, hora_ns limit)
 {
     assert(action->future != NULL && action->check != NULL);
     hora_future *future = action->future;
-    const struct hora__extra *extra = hora__future_extra(future);
-    hora_ns left = left_of(action->pool_observer, future, extra->terms.start_within);
-    if (left > 0 && left != HORA_FOREVER) { /* it was re-timed */
-        (void)hora_future_ref(future);
-        set(extra->limits, action->check, hora__ns_add(action->now, left));
-        if (hora_future_is_done(future))
-            release(extra->limits, action->check);
-    } else if (left <= 0 && hora__future_abort(future, HORA_EEXPIRED)) {
+    struct hora__limits *limits = hora__future_extra(future)->limits;
+    hora_ns left = left_of(action->pool_observer, future, limit);
+    if (left <= 0)
+        return false;
+    (void)hora_future_ref(future);
+    set(limits, action->check, hora__ns_add(action->now, left));
+    if (!HORA__FAULT(LIMIT_SETS_OLD_TIME))
+        bring_forward(limits, action->check, limit);
+    if (hora_future_is_done(future))
+        release(limits, action->check);
+    return true;
+}
+
+/* The action of start_by: makes the future fail, unless it may still start. */
+static void act_on_start_by(struct hora__watchdog_action *action)
+{
+    hora_future *future = action->future;
+    if (!postpone(action, hora__future_extra(future)->terms.start_within) &&
+        hora__future_abort(future, HORA_EEXPIRED)) {
         leave_queue(action->pool_observer, future);
         hora__events_expired(action->pool_observer, future, 1, not_begun);
     }
     (void)hora_future_unref(future);
 }
 
-/* The action of done_by: makes the future fail, and interrupts its run if there is one. Does nothing if the
- * future is done. */
-static void act_on_done_by(struct hora__watchdog_action *action)
+/* Makes a future fail whose time to finish is over, and interrupts its run if there is one. Does nothing if
+ * the future is done. */
+static void expire(struct hora__pool_observer *pool_observer, hora_future *future)
 {
-    assert(action->future != NULL);
-    hora_future *future = action->future;
     switch (hora__future_expire(future)) {
     case HORA_CANCEL_REMOVED:
-        leave_queue(action->pool_observer, future);
-        hora__events_expired(action->pool_observer, future, 1, not_done);
+        leave_queue(pool_observer, future);
+        hora__events_expired(pool_observer, future, 1, not_done);
         break;
     case HORA_CANCEL_INTERRUPTED: /* its worker books it */
-        hora__events_expired(action->pool_observer, future, 1, not_done);
+        hora__events_expired(pool_observer, future, 1, not_done);
         break;
     case HORA_CANCEL_TOO_LATE:
     case HORA_CANCEL_RUNNING:
     default:
         break;
     }
+}
+
+/* The action of done_by: makes the future fail, unless it may still finish in time. */
+static void act_on_done_by(struct hora__watchdog_action *action)
+{
+    hora_future *future = action->future;
+    if (of_done_by(action->check)->is_retried ||
+        !postpone(action, hora__future_extra(future)->terms.finish_within))
+        expire(action->pool_observer, future);
     (void)hora_future_unref(future);
 }
 
@@ -193,7 +244,8 @@ static void future_done(hora_future *future, void *context)
     release(limits, &limits->done_by);
 }
 
-/* Returns whether the future is a series, which is queued again after each run. */
+/* Returns whether the future is a series, or a task that is retried: it is queued again after a run. Called
+ * before other threads see the future, because its entry shares memory with fields that the queue guards. */
 static bool comes_back(hora_future *future)
 {
     const struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -225,7 +277,8 @@ int hora__extra_prepare(hora_future *future)
         return HORA_ENOTSUP;
     struct hora__pool_observer *pool_observer = hora__pool_observer_of(extra->observer);
     int error = hora__watchdog_start(pool_observer->watchdog);
-    bool has_start_by = extra->terms.start_within > 0 && !comes_back(future);
+    bool returns = comes_back(future);
+    bool has_start_by = extra->terms.start_within > 0 && !returns;
     if (error < 0 || (!has_start_by && extra->terms.finish_within == 0))
         return error;
     struct hora__limits *limits = hora__alloc(1, sizeof *limits);
@@ -234,6 +287,7 @@ int hora__extra_prepare(hora_future *future)
     limits->pool_observer = pool_observer;
     limits->future = future;
     limits->has_start_by = has_start_by;
+    limits->is_retried = returns;
     limits->has_done_by = extra->terms.finish_within > 0;
     limits->listener = (struct hora__listener){.done = future_done, .context = limits};
     hora__watchdog_check_init(&limits->start_by, look_at_start_by, start_by_dropped);
@@ -241,7 +295,7 @@ int hora__extra_prepare(hora_future *future)
     error = hora__watchdog_reserve(pool_observer->watchdog, slots_of(limits));
     if (error < 0) {
         hora__free(limits);
-        return error == HORA_EFULL ? HORA_ENOMEM : error;
+        return error;
     }
     extra->limits = limits;
     return 0;
@@ -280,7 +334,7 @@ void hora__extra_accepted(hora_future *future)
 /* Computes the age of the future anew, because its planned time may have changed. */
 bool hora__limits_refuse(struct hora__worker_record *record, hora_future *future)
 {
-    assert(record != NULL);
+    assert(record->pool_observer->pool != NULL); /* it lives as long as its workers */
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     const struct hora__limits *limits = extra != NULL ? extra->limits : NULL;
     if (limits == NULL || !limits->has_start_by || HORA__FAULT(LIMIT_BEGINS_LATE))

@@ -148,11 +148,6 @@ static struct hora__task_stats *stats_of(struct hora__worker_stats *worker_stats
 
 /* ---- around a run ---- */
 
-static hora_ns at_least_zero(hora_ns time)
-{
-    return time > 0 ? time : 0;
-}
-
 /* An overlapping run has its own planned time; everything else is that of its series. The offset of a series
  * is added to each planned time. */
 hora_ns hora__measures_lateness(hora_future *future)
@@ -170,7 +165,7 @@ hora_ns hora__measures_lateness(hora_future *future)
     if (is_overlapping)
         planned = hora__overlap_planned(future);
     hora_ns now = hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled));
-    return at_least_zero(hora__ns_sub(now, hora__ns_add(planned, hora__scheduled_offset(scheduled))));
+    return hora__ns_max(hora__ns_sub(now, hora__ns_add(planned, hora__scheduled_offset(scheduled))), 0);
 }
 
 /* Returns how late the run is; < 0: it is not scheduled. Only schedulers have scheduled tasks, and their
@@ -180,7 +175,7 @@ static hora_ns late_now(const struct hora__worker_record *record, hora_future *f
     if (record->pool_observer->pool->kind == NULL)
         return -1;
     return future != NULL ? hora__measures_lateness(future)
-                          : at_least_zero(hora__ns_sub(now, record->worker_observer.came));
+                          : hora__ns_max(hora__ns_sub(now, record->worker_observer.came), 0);
 }
 
 /* A pool that has a listener for tasks, but no metrics, needs the times and has no statistics to record them
@@ -196,7 +191,7 @@ struct hora__run_start hora__measures_begins(struct hora__worker_record *record,
     start.late = late_now(record, future, now);
     start.waited = start.late;
     if (start.late < 0 && record->worker_observer.came != HORA_NEVER)
-        start.waited = at_least_zero(now - record->worker_observer.came);
+        start.waited = hora__ns_max(now - record->worker_observer.came, 0);
     if (record->worker_stats == NULL)
         return start;
     struct hora__task_stats *stats = stats_of(record->worker_stats, name->index);
@@ -219,7 +214,7 @@ const char *hora__measures_begins_alone(struct hora__worker_record *record, stru
     frame->stats = stats_of(record->worker_stats, name->index);
     hora__counter_add_alone_publish(&frame->stats->started, 1);
     hora__histogram_record(&frame->stats->times[HORA_METRIC_WAIT],
-                           at_least_zero(now - record->worker_observer.came));
+                           hora__ns_max(now - record->worker_observer.came, 0));
     return name->text;
 }
 

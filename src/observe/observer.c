@@ -41,25 +41,19 @@ static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
     if (hooks->install == NULL &&
         (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
         return hora__refuse(reason, HORA_EINVAL, "context_hooks",
-                            "context_hooks: there is no install, which the others need");
+                            "context_hooks: install is NULL, and the other hooks need it");
     return 0;
-}
-
-static int check_span(hora_ns span, const char *field, hora_error *reason)
-{
-    assert(field != NULL);
-    return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
 /* Checks that no time of the options is negative. */
 static int check_spans(const struct hora__observer_options *own, hora_error *reason)
 {
-    int error = check_span(own->ageing, "ageing", reason);
+    int error = hora__refuse_negative(reason, own->ageing, "ageing");
     if (error == 0)
-        error = check_span(own->stuck_after, "stuck_after", reason);
+        error = hora__refuse_negative(reason, own->stuck_after, "stuck_after");
     if (error == 0)
-        error = check_span(own->late_after, "late_after", reason);
-    return error < 0 ? error : check_span(own->grow_after, "grow_after", reason);
+        error = hora__refuse_negative(reason, own->late_after, "late_after");
+    return error < 0 ? error : hora__refuse_negative(reason, own->grow_after, "grow_after");
 }
 
 /* Copies the metrics that the options point to; NULL: the pool has none. */
@@ -71,7 +65,7 @@ static int read_metrics(const hora_metrics *given, struct hora__observer_options
     own->measured = given != NULL;
     own->names = metrics.max_names;
     if (own->names < 0 || own->names > NAMES_MOST)
-        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not in 0 to %d",
+        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not from 0 to %d",
                             own->names, NAMES_MOST);
     return 0;
 }
@@ -123,15 +117,17 @@ static int read_options(const hora_pool_options *options, struct hora__observer_
 static int check_admission(const hora_pool_options *options, hora_error *reason)
 {
     if (options->queue != NULL && !hora__queue_is_timer_queue(options->queue))
-        return hora__refuse(reason, HORA_EINVAL, "queue",
-                            "a pool with admission has a queue of its own: leave out queue");
-    if (options->queue == NULL && options->queue_capacity < 0)
-        return hora__refuse(reason, HORA_EINVAL, "queue_capacity",
-                            "a pool with admission needs a queue that has room: queue_capacity is negative");
-    if (options->keep_cancelled)
         return hora__refuse(
-            reason, HORA_EINVAL, "keep_cancelled",
-            "keep_cancelled does not go with admission: a cancelled task would take the turn of others");
+            reason, HORA_EINVAL, "queue",
+            "queue cannot be combined with admission: a pool with admission has its own queue");
+    if (options->queue == NULL && options->queue_capacity < 0)
+        return hora__refuse(
+            reason, HORA_EINVAL, "queue_capacity",
+            "a negative queue_capacity cannot be combined with admission: the queue must hold tasks");
+    if (options->keep_cancelled)
+        return hora__refuse(reason, HORA_EINVAL, "keep_cancelled",
+                            "keep_cancelled cannot be combined with admission: cancelled tasks would be "
+                            "admitted before others");
     if (options->spin > 0)
         return hora__refuse(reason, HORA_EINVAL, "spin", "spin has no effect in a pool with admission");
     return 0;
@@ -194,11 +190,11 @@ static void pool_ends(struct hora__observer *observer)
 
 /* Returns whether the calling thread is one of the observer's threads, which must not free the pool: it would
  * wait for itself. */
-static bool is_me(struct hora__observer *observer)
+static bool is_own_thread(struct hora__observer *observer)
 {
     const struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
-    return hora__watchdog_is_me(pool_observer->watchdog) ||
-           hora__dump_requests_is_me(pool_observer->requests);
+    return hora__watchdog_is_own_thread(pool_observer->watchdog) ||
+           hora__dump_requests_is_own_thread(pool_observer->requests);
 }
 
 /* Frees everything that needs the pool, which is being freed, and releases the pool's reference. Extras of
@@ -216,7 +212,7 @@ static void pool_gone(struct hora__observer *observer)
 }
 
 /* Makes the record of a new worker, before its thread starts, so that nothing can fail in the thread. Returns
- * 0, HORA_ENOMEM or HORA_EFULL. */
+ * 0 or HORA_ENOMEM. */
 static int make_record(struct hora__observer *observer, struct hora__worker *worker,
                        struct hora__worker_observer **ret_worker_observer)
 {
@@ -270,7 +266,7 @@ static const struct hora__observer_kind kind = {
     .cancelled = hora__measures_cancelled,
     .expired = hora__limits_expired,
     .pool_ends = pool_ends,
-    .is_me = is_me,
+    .is_own_thread = is_own_thread,
 };
 
 /* Counts a cancelled future under its name. Set as counts_cancelled of the pool's queue owner. */

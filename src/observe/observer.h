@@ -119,7 +119,7 @@ struct hora__watched_run {
     hora_future *future;                /* borrowed: the worker holds a reference while it runs it */
     hora_thread *thread;                /* the worker's thread, to interrupt it; borrowed */
     hora_ns began;                      /* on the pool's clock */
-    hora_ns told;                       /* when it was last reported as stuck; HORA_NEVER: not yet */
+    hora_ns reported_at;                /* when it was last reported as stuck; HORA_NEVER: not yet */
     int number;                         /* number among the worker's runs with limits, from 1 */
     bool is_interrupted;                /* the watchdog has interrupted it because of run_limit */
 };
@@ -156,8 +156,8 @@ struct hora__worker_record {
     bool is_seen; /* growth.c has checked the worker at least once */
     hora_ns used; /* processor time that it had used at the last check; < 0: unknown */
 
-    /* Only the worker uses `numbers` and `failure`; for `runs` see struct hora__watched_run. */
-    int numbers;                                 /* number of the last run with limits */
+    /* Only the worker uses `last_number` and `failure`; for `runs` see struct hora__watched_run. */
+    int last_number;                             /* number of the last run with limits */
     struct hora__watched_run runs[HORA__FRAMES]; /* one per frame */
     struct hora__failure failure;                /* of the scheduled run that has just ended */
 
@@ -165,8 +165,8 @@ struct hora__worker_record {
      * apply. The worker writes it, the watchdog's thread reads it. */
     hora__counter has_own_limit;
     /* The run last reported as stuck by the pool's rule, and when. Only the watchdog's thread uses both. */
-    int64_t told_run;
-    hora_ns told;
+    int64_t reported_run;
+    hora_ns reported_at;
 };
 
 static inline struct hora__pool_observer *hora__pool_observer_of(struct hora__observer *observer)
@@ -266,14 +266,14 @@ void hora__limits_expired(struct hora__observer *observer, hora_future *future, 
 /* ---- overruns.c: run_limit and stuck_after of a task, stuck_after of the pool ---- */
 
 /* Makes the part that applies stuck_after of the pool, and starts the watchdog's thread for it. *ret_rounds
- * is NULL if the pool has no stuck_after. Returns 0, HORA_ENOMEM, HORA_EAGAIN or HORA_EFULL. */
+ * is NULL if the pool has no stuck_after. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__stuck_rounds_new(struct hora__pool_observer *pool_observer,
                                                                struct hora__stuck_rounds **ret_rounds);
 /* Frees it. The watchdog must be closed. NULL is allowed. */
 void hora__stuck_rounds_free(struct hora__stuck_rounds *rounds);
 
 /* prepare makes the checks for runs with limits in a worker's record and reserves room for them; release
- * undoes that. prepare returns 0, HORA_ENOMEM or HORA_EFULL. */
+ * undoes that. prepare returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__overruns_prepare(struct hora__worker_record *record);
 void hora__overruns_release(struct hora__worker_record *record);
 
@@ -290,7 +290,7 @@ __attribute__((warn_unused_result)) int hora__growth_check(const hora_pool_optio
                                                            hora_error *reason);
 
 /* Makes the part that starts workers. *ret_growth is NULL if the pool does not grow. The watchdog must exist.
- * Returns 0, HORA_ENOMEM or HORA_EFULL. It is freed after the watchdog is closed. */
+ * Returns 0 or HORA_ENOMEM. It is freed after the watchdog is closed. */
 __attribute__((warn_unused_result)) int hora__growth_new(struct hora__pool_observer *pool_observer,
                                                          struct hora__growth **ret_growth);
 void hora__growth_free(struct hora__growth *growth);
@@ -312,6 +312,6 @@ __attribute__((warn_unused_result)) int hora__dump_requests_new(struct hora__poo
 void hora__dump_requests_free(struct hora__dump_requests *requests);
 
 /* Returns whether the calling thread is the one that writes dumps. NULL is allowed. */
-bool hora__dump_requests_is_me(struct hora__dump_requests *requests);
+bool hora__dump_requests_is_own_thread(struct hora__dump_requests *requests);
 
 #endif

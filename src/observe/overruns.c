@@ -7,10 +7,10 @@
  *                   lock when the run ends. So the interrupt reaches this run or none.
  * The pool's rule   costs a run one read of a flag. One check serves all workers: in each round the
  *                   watchdog reads what every worker has noted, and it sets the next round for the time at
- *                   which the first of them may be stuck. If no worker runs a task, it sets `rests`, makes
+ *                   which the first of them may be stuck. If no worker runs a task, it sets `is_idle`, makes
  *                   one more round after stuck_after, and then none until a worker that begins a task finds
- *                   `rests` set. So an idle pool causes no wake-ups. The additional round is needed because
- *                   a worker notes its run without a fence before it reads `rests`; by the time of that
+ *                   `is_idle` set. So an idle pool causes no wake-ups. The additional round is needed because
+ *                   a worker notes its run without a fence before it reads `is_idle`; by the time of that
  *                   round the note is visible.
  * Locks             A round holds the pool's lock; reports are made after it is released. */
 #include "observe/observer.h"
@@ -52,7 +52,7 @@ static void note_stuck(struct hora__watchdog_action *action, const struct hora__
 
 /* The action for a stuck run: replaces its worker if the task asks for that, and reports the run. Releases
  * the action's reference to the future. */
-static void tell_stuck(struct hora__watchdog_action *action)
+static void report_stuck(struct hora__watchdog_action *action)
 {
     assert(action->pool_observer->pool != NULL);
     struct hora__pool_observer *pool_observer = action->pool_observer;
@@ -65,7 +65,7 @@ static void tell_stuck(struct hora__watchdog_action *action)
 }
 
 /* The action for a run that was interrupted: counts it. No listener function exists for this event. */
-static void tell_overrun(struct hora__watchdog_action *action)
+static void count_overrun(struct hora__watchdog_action *action)
 {
     hora__measures_count_event(action->pool_observer, action->task.name, HORA__COUNT_OVERRUN, 1);
 }
@@ -89,7 +89,7 @@ static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__
         return HORA_FOREVER;
     bool after_limit = run->terms->run_limit > 0 && run->terms->stuck_after > 0;
     hora_ns from = after_limit ? hora__ns_add(run->began, run->terms->run_limit) : last_sign(reading);
-    return hora__ns_add(hora__ns_max(from, run->told), stuck_after);
+    return hora__ns_add(hora__ns_max(from, run->reported_at), stuck_after);
 }
 
 /* The check of a run with limits: interrupts a run that exceeds its run_limit, or reports it as stuck.
@@ -107,17 +107,17 @@ static hora_ns look_at_run(struct hora__watchdog_check *check, hora_ns now,
         run->is_interrupted = true;
         (void)hora_thread_interrupt(run->thread);
         note_task(action, &reading);
-        action->act = tell_overrun;
+        action->act = count_overrun;
         return stuck_at(run, &reading);
     }
     hora_ns at = stuck_at(run, &reading);
     if (at > now)
         return at; /* it has made progress */
-    run->told = now;
+    run->reported_at = now;
     note_stuck(action, &reading, run->record->worker->number, run->began);
     action->future = hora_future_ref(run->future);
     action->replaced_run = run->terms->replace_stuck ? run->number : 0;
-    action->act = tell_stuck;
+    action->act = report_stuck;
     return stuck_at(run, &reading);
 }
 
@@ -139,14 +139,15 @@ void hora__overruns_release(struct hora__worker_record *record)
 /* Returns the number of a new run with limits, > 0: 0 means none. */
 static int next_number(struct hora__worker_record *record)
 {
-    record->numbers = record->numbers == INT32_MAX ? 1 : record->numbers + 1;
-    return record->numbers;
+    record->last_number = record->last_number == INT32_MAX ? 1 : record->last_number + 1;
+    return record->last_number;
 }
 
 /* Makes `run`, the innermost run with limits, the one in which the worker may be replaced; NULL: the worker
  * is in none. */
 static void note_innermost(struct hora__worker_record *record, const struct hora__watched_run *run)
 {
+    assert(run == NULL || run->number > 0);
     hora__counter_set(&record->has_own_limit, run != NULL ? 1 : 0);
     hora__worker_can_be_written_off(record->worker,
                                     run != NULL && run->terms->replace_stuck ? run->number : 0);
@@ -169,7 +170,7 @@ static void register_run(struct hora__worker_record *record, struct hora__frame 
     run->future = future;
     run->thread = record->worker->thread;
     run->began = now;
-    run->told = HORA_NEVER;
+    run->reported_at = HORA_NEVER;
     run->is_interrupted = false;
     hora__future_note_interrupt(future, false); /* the flag of a series may be left from another run */
     run->number = next_number(record);
@@ -216,20 +217,20 @@ void hora__overruns_ended(struct hora__worker_record *record, struct hora__frame
 /* ---- the pool's rule ---- */
 
 /* The maximum number of reports per round; the next round reports the others. */
-enum { TOLD_AT_ONCE = 16 };
+enum { REPORTS_PER_ROUND = 16 };
 
 struct hora__stuck_rounds {
     struct hora__pool_observer *pool_observer; /* immutable */
     struct hora__watchdog_check check;         /* due at the next round */
     /* 1: the last round found no worker that runs a task. A worker that begins a task then sets the check. */
-    hora__atomic rests;
+    hora__atomic is_idle;
 };
 
 /* The results of one round. */
 struct round {
     hora_ns next; /* when the next worker may be stuck; HORA_FOREVER: no worker runs a task */
     int found;    /* number of actions */
-    struct hora__watchdog_action actions[TOLD_AT_ONCE]; /* the reports to make */
+    struct hora__watchdog_action actions[REPORTS_PER_ROUND]; /* the reports to make */
 };
 
 /* Checks one worker: adds a report if it is stuck by the pool's rule, and lowers round->next to the time at
@@ -244,17 +245,17 @@ static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worke
     if (!hora__worker_record_read(record, &reading))
         return;
     hora_ns from = last_sign(&reading);
-    if (record->told_run == reading.run)
-        from = hora__ns_max(from, record->told);
+    if (record->reported_run == reading.run)
+        from = hora__ns_max(from, record->reported_at);
     if (hora__counter_read(&record->has_own_limit) != 0)
         from = now;
     hora_ns at = hora__ns_add(from, stuck_after);
-    if (at <= now && round->found < TOLD_AT_ONCE) {
+    if (at <= now && round->found < REPORTS_PER_ROUND) {
         struct hora__watchdog_action *action = &round->actions[round->found++];
         *action = (struct hora__watchdog_action){.pool_observer = rounds->pool_observer, .now = now};
         note_stuck(action, &reading, record->worker->number, reading.began);
-        record->told_run = reading.run;
-        record->told = now;
+        record->reported_run = reading.run;
+        record->reported_at = now;
         at = hora__ns_add(now, stuck_after);
     }
     if (at < round->next)
@@ -278,18 +279,19 @@ static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const 
 {
     assert(rounds->pool_observer->options.stuck_after > 0);
     if (round->next != HORA_FOREVER) {
-        hora__atomic_store(&rounds->rests, 0);
+        hora__atomic_store(&rounds->is_idle, 0);
         return round->next;
     }
-    bool rested = hora__atomic_load(&rounds->rests) != 0;
-    hora__atomic_store(&rounds->rests, 1);
-    return rested ? HORA_FOREVER : hora__ns_add(now, rounds->pool_observer->options.stuck_after);
+    bool was_idle = hora__atomic_load(&rounds->is_idle) != 0;
+    hora__atomic_store(&rounds->is_idle, 1);
+    return was_idle ? HORA_FOREVER : hora__ns_add(now, rounds->pool_observer->options.stuck_after);
 }
 
 /* The action of the rounds: makes a round, sets the next one and reports. It takes the pool's lock, which
  * cannot be taken under the watchdog's. */
 static void act_on_round(struct hora__watchdog_action *action)
 {
+    assert(!hora__mutex_holds_object());
     struct hora__stuck_rounds *rounds = HORA__LIST_ENTRY(action->check, struct hora__stuck_rounds, check);
     struct round round = {.next = HORA_FOREVER};
     make_round(rounds, action->now, &round);
@@ -297,7 +299,7 @@ static void act_on_round(struct hora__watchdog_action *action)
     if (next != HORA_FOREVER)
         (void)hora__watchdog_set(action->pool_observer->watchdog, &rounds->check, next);
     for (int i = 0; i < round.found; i++)
-        tell_stuck(&round.actions[i]);
+        report_stuck(&round.actions[i]);
 }
 
 /* The check of the rounds: leaves everything to the action, which sets the check again. */
@@ -310,21 +312,21 @@ static hora_ns look_around(struct hora__watchdog_check *check, hora_ns now,
     return HORA_FOREVER;
 }
 
-/* Sets the next round if the rounds rest. Called by a worker that has begun a task and noted it. Of several
- * workers, the one whose compare-and-swap succeeds sets the check. */
+/* Sets the next round if the rounds are idle. Called by a worker that has begun a task and noted it. Of
+ * several workers, the one whose compare-and-swap succeeds sets the check. */
 static void wake_rounds(struct hora__pool_observer *pool_observer, hora_ns now)
 {
     assert(pool_observer->pool != NULL);
     struct hora__stuck_rounds *rounds = pool_observer->rounds;
-    if (rounds == NULL || hora__atomic_load(&rounds->rests) == 0 || HORA__FAULT(WATCHDOG_RESTS_FOR_EVER))
+    if (rounds == NULL || hora__atomic_load(&rounds->is_idle) == 0 || HORA__FAULT(STUCK_ROUNDS_STAY_IDLE))
         return;
-    if (hora__atomic_cas(&rounds->rests, 1, 0))
+    if (hora__atomic_cas(&rounds->is_idle, 1, 0))
         (void)hora__watchdog_set(pool_observer->watchdog, &rounds->check,
                                  hora__ns_add(now, pool_observer->options.stuck_after));
 }
 
 /* Starts the watchdog's thread now, because a worker that begins a task could not handle an error. The rounds
- * rest until the first task begins. */
+ * are idle until the first task begins. */
 int hora__stuck_rounds_new(struct hora__pool_observer *pool_observer, struct hora__stuck_rounds **ret_rounds)
 {
     *ret_rounds = NULL;
@@ -335,7 +337,7 @@ int hora__stuck_rounds_new(struct hora__pool_observer *pool_observer, struct hor
         return HORA_ENOMEM;
     rounds->pool_observer = pool_observer;
     hora__watchdog_check_init(&rounds->check, look_around, NULL);
-    hora__atomic_init(&rounds->rests, 1);
+    hora__atomic_init(&rounds->is_idle, 1);
     int error = hora__watchdog_reserve(pool_observer->watchdog, 1);
     if (error < 0) {
         hora__free(rounds);

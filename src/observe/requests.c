@@ -126,6 +126,7 @@ void hora__dump_requests_free(struct hora__dump_requests *requests)
 {
     if (requests == NULL)
         return;
+    assert(!hora__dump_requests_is_own_thread(requests)); /* it would wait for itself */
     HORA__ORDER_FAULT(REQUESTS_CLOSE_RELAXED, memory_order_relaxed);
     hora__atomic_store(&requests->is_closing, 1);
     hora__event_signal(&requests->event);
@@ -134,7 +135,7 @@ void hora__dump_requests_free(struct hora__dump_requests *requests)
     hora__free(requests);
 }
 
-bool hora__dump_requests_is_me(struct hora__dump_requests *requests)
+bool hora__dump_requests_is_own_thread(struct hora__dump_requests *requests)
 {
     return requests != NULL && hora__atomic_load(&requests->thread_id) == hora__thread_id();
 }

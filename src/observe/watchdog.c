@@ -71,11 +71,13 @@ int hora__watchdog_new(struct hora__pool_observer *pool_observer, struct hora__w
 /* Releases the owner's reference. It is the last one, because close has joined the thread. */
 void hora__watchdog_free(struct hora__watchdog *watchdog)
 {
-    if (watchdog != NULL)
-        hora__object_leave(&watchdog->object);
+    if (watchdog == NULL)
+        return;
+    assert(watchdog->is_closed);
+    hora__object_leave(&watchdog->object);
 }
 
-bool hora__watchdog_is_me(struct hora__watchdog *watchdog)
+bool hora__watchdog_is_own_thread(struct hora__watchdog *watchdog)
 {
     return watchdog != NULL && hora__atomic_load(&watchdog->thread_id) == hora__thread_id();
 }
@@ -93,7 +95,9 @@ void hora__watchdog_check_init(struct hora__watchdog_check *check,
     check->dropped = dropped;
 }
 
-/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. */
+/* Reserves one slot at a time, since the heap makes room for one; on error gives back those it has. A heap
+ * that cannot grow any more counts as a lack of memory: in src/exec, HORA_EFULL means that the queue is
+ * full. */
 int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks)
 {
     assert(checks > 0);
@@ -107,7 +111,7 @@ int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks)
     if (error < 0)
         hora__timer_heap_reserve(&watchdog->checks, -kept);
     unlock(watchdog);
-    return error;
+    return error < 0 ? HORA_ENOMEM : 0;
 }
 
 void hora__watchdog_unreserve(struct hora__watchdog *watchdog, int checks)
@@ -168,6 +172,18 @@ bool hora__watchdog_set(struct hora__watchdog *watchdog, struct hora__watchdog_c
     unlock(watchdog);
     hora__wakes_flush(&wakes);
     return is_set;
+}
+
+void hora__watchdog_bring_forward(struct hora__watchdog *watchdog, struct hora__watchdog_check *check,
+                                  hora_ns at)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    lock(watchdog);
+    if (hora__timer_heap_holds(&watchdog->checks, &check->timer))
+        (void)set_locked(watchdog, check, at, &wakes);
+    unlock(watchdog);
+    hora__wakes_flush(&wakes);
 }
 
 bool hora__watchdog_unset(struct hora__watchdog *watchdog, struct hora__watchdog_check *check)
@@ -342,6 +358,7 @@ static struct hora__watchdog_check *pull_first(struct hora__watchdog *watchdog)
  * that contains the check. */
 void hora__watchdog_close(struct hora__watchdog *watchdog)
 {
+    assert(!hora__watchdog_is_own_thread(watchdog)); /* it would wait for itself */
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     lock(watchdog);

@@ -72,14 +72,14 @@ void hora__watchdog_free(struct hora__watchdog *watchdog);
 void hora__watchdog_close(struct hora__watchdog *watchdog);
 
 /* Returns whether the calling thread is the watchdog's thread. */
-bool hora__watchdog_is_me(struct hora__watchdog *watchdog);
+bool hora__watchdog_is_own_thread(struct hora__watchdog *watchdog);
 
 /* Starts the thread if it is not running yet and the watchdog is not closed. Returns 0, HORA_ENOMEM or
  * HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__watchdog_start(struct hora__watchdog *watchdog);
 
 /* reserve makes room for this many checks, so that setting them cannot fail; unreserve undoes that. reserve
- * returns 0, HORA_ENOMEM or HORA_EFULL. */
+ * returns 0 or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__watchdog_reserve(struct hora__watchdog *watchdog, int checks);
 void hora__watchdog_unreserve(struct hora__watchdog *watchdog, int checks);
 
@@ -93,6 +93,10 @@ void hora__watchdog_check_init(struct hora__watchdog_check *check,
  * must be reserved. Wakes the thread if it would sleep for too long. Returns false if the watchdog is
  * closed. */
 bool hora__watchdog_set(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns at);
+
+/* Moves a check to an earlier time. Does nothing if it is not set, or is due before `at` anyway. */
+void hora__watchdog_bring_forward(struct hora__watchdog *watchdog, struct hora__watchdog_check *check,
+                                  hora_ns at);
 
 /* Cancels a check. Returns whether it was set. If not, it was never set, or its `look` has been called and
  * the action may still be running. */

@@ -38,6 +38,7 @@ static struct hora__run_slot *current_slot(struct hora__worker_record *record)
  * slot it has read was reused, and reads again. The version is published last, when the slot is complete. */
 static void note(struct hora__worker_record *record, const struct hora__run_reading *reading)
 {
+    assert(reading->began != HORA_NEVER && reading->run > 0);
     int64_t version = hora__counter_read(&record->now.version) + 1;
     struct hora__run_slot *slot = &record->now.slots[version % 2];
     hora__counter_publish(&slot->name, (int64_t)(intptr_t)reading->name);

@@ -29,7 +29,7 @@ int hora__queue_options(hora_queue_options *own, const hora_queue_options *given
     if (HORA__TAKE(hora_queue_options, own, given) < 0)
         return hora__refuse_size(reason, "hora_queue_options");
     if (ret_queue == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_queue is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_queue is NULL");
     if (own->fair && !(allowed & HORA__ALLOW_FAIR))
         return refuse_option("fair", reason);
     if (own->compare != NULL && !(allowed & HORA__ALLOW_COMPARE))
@@ -37,7 +37,7 @@ int hora__queue_options(hora_queue_options *own, const hora_queue_options *given
     if (own->remaining != NULL && !(allowed & HORA__ALLOW_REMAINING))
         return refuse_option("remaining", reason);
     if (own->ref != NULL && own->drop == NULL)
-        return hora__refuse(reason, HORA_EINVAL, "ref", "ref needs drop, which gives references back");
+        return hora__refuse(reason, HORA_EINVAL, "ref", "ref needs drop, which releases references");
     if (own->arg != NULL && !(allowed & (HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING)))
         return refuse_option("arg", reason);
     return 0;

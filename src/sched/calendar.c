@@ -211,10 +211,10 @@ static int check(const hora_calendar_options *given, hora_error *reason)
     if ((given->weekdays & ~(unsigned)ALL_WEEKDAYS) != 0)
         return hora__refuse(reason, HORA_EINVAL, "weekdays", "weekdays has bits other than 1 to 7");
     if (given->dates == NULL && given->date_count != 0)
-        return hora__refuse(reason, HORA_EINVAL, "dates", "there are %zu dates, and dates is NULL",
+        return hora__refuse(reason, HORA_EINVAL, "dates", "there are %zu dates, but dates is NULL",
                             given->date_count);
     if (given->windows == NULL && given->window_count != 0)
-        return hora__refuse(reason, HORA_EINVAL, "windows", "there are %zu windows, and windows is NULL",
+        return hora__refuse(reason, HORA_EINVAL, "windows", "there are %zu windows, but windows is NULL",
                             given->window_count);
     for (size_t i = 0; i < given->date_count; i++)
         if (!is_date(&given->dates[i]))
@@ -272,8 +272,7 @@ int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hor
     hora_calendar_options given;
     hora__reason_begin(reason);
     if (ret_calendar == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no place for the result: ret_calendar is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_calendar is NULL");
     if (HORA__TAKE(hora_calendar_options, &given, options) < 0)
         return hora__refuse_size(reason, "hora_calendar_options");
     if (check(&given, reason) < 0)

@@ -109,12 +109,12 @@ int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trig
     hora_cron_trigger_options given;
     hora__reason_begin(reason);
     if (cron == NULL || ret_trigger == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no expression, or no place for the result");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "cron or ret_trigger is NULL");
     if (HORA__TAKE(hora_cron_trigger_options, &given, options) < 0)
         return hora__refuse_size(reason, "hora_cron_trigger_options");
     if ((int)given.mode < 0 || given.mode > HORA_CRON_MODE_FIXED)
-        return hora__refuse(reason, HORA_EINVAL, "mode",
-                            "mode is %d, which is none of the HORA_CRON_MODE_ values", (int)given.mode);
+        return hora__refuse(reason, HORA_EINVAL, "mode", "mode is %d, which is not a HORA_CRON_MODE_ value",
+                            (int)given.mode);
     if (!given.resumes && given.resume_from.ns != 0)
         return hora__refuse(reason, HORA_EINVAL, "resume_from", "resume_from has no effect without resumes");
     struct cron_trigger *own = hora__alloc(1, sizeof *own);

@@ -133,7 +133,7 @@ static int replace(struct replacement *replacement, struct span span, int depth)
 {
     assert(span.first <= span.end && depth >= 0);
     if (depth > DEEPEST)
-        return fail(replacement, "its placeholders name each other, more than 16 deep");
+        return fail(replacement, "its placeholders are nested more than 16 deep");
     int error = 0;
     for (const char *at = span.first; at < span.end && error == 0; at++) {
         if (!starts_placeholder(at, span.end)) {
@@ -142,7 +142,7 @@ static int replace(struct replacement *replacement, struct span span, int depth)
         }
         struct span inner = {at + 2, find((struct span){at + 2, span.end}, '}')};
         if (inner.end == NULL)
-            return fail(replacement, "a placeholder has no \"}\"");
+            return fail(replacement, "a placeholder has no closing \"}\"");
         error = replace_placeholder(replacement, inner, depth);
         /* The loop steps over the closing brace. */
         at = inner.end;
@@ -162,7 +162,7 @@ static int replace_placeholders(const struct hora__resolver *resolver, const cha
     if (strstr(text, "${") == NULL)
         return 0;
     if (resolver->resolve == NULL) {
-        *reterr_reason = "it has a placeholder, and there is no resolver";
+        *reterr_reason = "it has a placeholder, but there is no resolver";
         return HORA_EINVAL;
     }
     struct replacement *replacement = hora__alloc_dirty(sizeof *replacement);
@@ -228,7 +228,7 @@ int hora__declaration_refuse(hora_error *reason, int code, const hora_task *task
     const char *quoted = refusal->quoted;
     const char *detail = refusal->detail;
     return hora__refuse(reason, code, refusal->field, "%.40s%s: %s%s%.40s%s%s%s",
-                        name != NULL ? name : "a task without name", place, refusal->what,
+                        name != NULL ? name : "a task without a name", place, refusal->what,
                         quoted != NULL ? " \"" : "", quoted != NULL ? quoted : "", quoted != NULL ? "\"" : "",
                         detail != NULL ? ": " : "", detail != NULL ? detail : "");
 }
@@ -313,7 +313,8 @@ static int read_duration(const struct reading *reading, enum text which, hora_ns
     hora_error wrong;
     /* Given both as a number and as a text. */
     if (text != NULL && *value != 0)
-        return refuse_text(reading, HORA_EINVAL, text_names[which], text, "its value is given, too");
+        return refuse_text(reading, HORA_EINVAL, text_names[which], text,
+                           "it is given both as a text and as a number");
     int error = text != NULL ? hora_duration_parse(text, reading->given.unit, value, &wrong) : 0;
     if (error < 0)
         return refuse_text(reading, error, text_names[which], NULL, wrong.message);
@@ -354,9 +355,9 @@ static int check_combination(const struct reading *reading)
         return refuse(reading,
                       "one of cron, fixed rate, fixed delay, trigger and initial delay must be given");
     if (has_cron && reading->has_initial_delay)
-        return refuse(reading, "initial delay and cron do not go together");
+        return refuse(reading, "initial delay and cron cannot be combined");
     if (given->trigger != NULL && reading->has_initial_delay)
-        return refuse(reading, "initial delay and trigger do not go together");
+        return refuse(reading, "initial delay and trigger cannot be combined");
     if (!has_cron && reading->texts[ZONE] != NULL)
         return refuse(reading, "zone has no effect without cron");
     if (!has_cron && (given->dialect != HORA_CRON_SPRING || given->dst != HORA_DST_LITERAL))
@@ -384,7 +385,7 @@ static int read_rules(struct reading *reading)
     /* The copy is of this library's version of the struct. */
     rules->struct_size = sizeof *rules;
     if (says_when(rules))
-        return refuse(reading, "schedule: it says when to run, which the declaration does");
+        return refuse(reading, "schedule: it must not say when to run, because the declaration does");
     if (!reading->is_named && rules->name != NULL)
         reading->given.name = rules->name;
     if (rules->spread > 0 && reading->given.name == NULL)

@@ -119,8 +119,7 @@ int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_option
     hora_periodic_trigger_options given;
     hora__reason_begin(reason);
     if (ret_trigger == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no place for the result: ret_trigger is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_trigger is NULL");
     if (period < 0)
         return hora__refuse(reason, HORA_EINVAL, "period", "the period is negative");
     if (HORA__TAKE(hora_periodic_trigger_options, &given, options) < 0)

@@ -53,8 +53,7 @@ int hora_registrar_new(const hora_registrar_options *options, hora_registrar **r
     if (HORA__TAKE(hora_registrar_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_registrar_options");
     if (ret_registrar == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no place for the result: ret_registrar is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_registrar is NULL");
     if (own.resolve == NULL && own.arg != NULL)
         return hora__refuse(reason, HORA_EINVAL, "arg", "arg has no effect without resolve");
     /* Make the calling thread's record now: hora_registrar_close needs one to wait, and might lack the
@@ -400,13 +399,14 @@ static int bind_registrar(hora_registrar *registrar, hora_scheduler *scheduler, 
     hora_scheduler *own = NULL;
     int error = hora__registrar_check(registrar);
     if (error == 0 && scheduler != NULL && hora__scheduler_of(scheduler) == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "this is a pool, and not a scheduler");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "this is a pool, not a scheduler");
     if (error == 0 && scheduler != NULL)
         error = hora__pool_check(scheduler);
     if (error == 0)
         error = begin_binding(registrar);
     if (error == HORA_EBUSY)
-        return hora__refuse(reason, error, NULL, "the registrar has a scheduler, or is just getting one");
+        return hora__refuse(reason, error, NULL,
+                            "the registrar already has a scheduler, or is being given one");
     if (error < 0)
         return error;
     if (scheduler == NULL)

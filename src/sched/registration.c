@@ -394,7 +394,7 @@ static void add_words(const struct hora__declared *declared, struct hora__text *
         hora__text_add(text, "disabled");
         break;
     case HORA__DECLARED_ONCE:
-        hora__text_add(text, declared->spec.initial_delay > 0 ? "once, after " : "once, at once");
+        hora__text_add(text, declared->spec.initial_delay > 0 ? "once, after " : "once, immediately");
         if (declared->spec.initial_delay > 0)
             hora__text_add_span(text, declared->spec.initial_delay);
         break;

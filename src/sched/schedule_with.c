@@ -67,11 +67,11 @@ static int check_cron(const hora_schedule *spec, hora_error *reason)
     if (spec->cron == NULL && spec->zone != NULL)
         return hora__refuse(reason, HORA_EINVAL, "zone", "zone has no effect without cron");
     if ((int)spec->dialect < 0 || spec->dialect > HORA_CRON_UNIX)
-        return hora__refuse(reason, HORA_EINVAL, "dialect", "dialect is none of the dialects of cron");
+        return hora__refuse(reason, HORA_EINVAL, "dialect", "dialect is not a HORA_CRON_ value");
     if (spec->cron == NULL && spec->dialect != HORA_CRON_SPRING)
         return hora__refuse(reason, HORA_EINVAL, "dialect", "dialect has no effect without cron");
     if ((int)spec->dst < 0 || spec->dst > HORA_DST_ONCE)
-        return hora__refuse(reason, HORA_EINVAL, "dst", "dst is none of the HORA_DST_ rules");
+        return hora__refuse(reason, HORA_EINVAL, "dst", "dst is not a HORA_DST_ value");
     if (spec->cron == NULL && spec->dst != HORA_DST_LITERAL)
         return hora__refuse(reason, HORA_EINVAL, "dst", "dst has no effect without cron");
     return 0;
@@ -81,20 +81,19 @@ static int check_cron(const hora_schedule *spec, hora_error *reason)
 static int check_clock(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->clock < 0 || spec->clock > HORA_CLOCK_WALL)
-        return hora__refuse(reason, HORA_EINVAL, "clock", "clock is none of the HORA_CLOCK_ values");
+        return hora__refuse(reason, HORA_EINVAL, "clock", "clock is not a HORA_CLOCK_ value");
     /* Both suit moments: without a clock, line_of chooses the wall clock for them. */
     if (spec->clock == HORA_CLOCK_DEFAULT || spec->clock == HORA_CLOCK_WALL)
         return 0;
     if (spec->at.ns != 0)
         return hora__refuse(reason, HORA_EINVAL, "at",
-                            "at is a moment of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
+                            "at is a wall-clock time: clock must be HORA_CLOCK_WALL or left out");
     if (spec->cron != NULL)
         return hora__refuse(reason, HORA_EINVAL, "cron",
-                            "cron means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
+                            "cron gives wall-clock times: clock must be HORA_CLOCK_WALL or left out");
     if (spec->trigger != NULL && spec->trigger->needs_wall)
-        return hora__refuse(
-            reason, HORA_EINVAL, "trigger",
-            "this trigger means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
+        return hora__refuse(reason, HORA_EINVAL, "trigger",
+                            "this trigger gives wall-clock times: clock must be HORA_CLOCK_WALL or left out");
     return 0;
 }
 
@@ -102,7 +101,7 @@ static int check_clock(const hora_schedule *spec, hora_error *reason)
 static int check_missed(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->missed < 0 || spec->missed > HORA_MISSED_AT_MOST)
-        return hora__refuse(reason, HORA_EINVAL, "missed", "missed is none of the HORA_MISSED_ rules");
+        return hora__refuse(reason, HORA_EINVAL, "missed", "missed is not a HORA_MISSED_ value");
     if (spec->missed == HORA_MISSED_AT_MOST && spec->missed_max < 1)
         return hora__refuse(reason, HORA_EINVAL, "missed",
                             "HORA_MISSED_AT_MOST needs a missed_max of at least 1");
@@ -123,7 +122,7 @@ static int check_missed(const hora_schedule *spec, hora_error *reason)
 static int check_overlap(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->overlap < 0 || spec->overlap > HORA_OVERLAP_ALLOW)
-        return hora__refuse(reason, HORA_EINVAL, "overlap", "overlap is none of the HORA_OVERLAP_ rules");
+        return hora__refuse(reason, HORA_EINVAL, "overlap", "overlap is not a HORA_OVERLAP_ value");
     if (spec->overlap == HORA_OVERLAP_QUEUE_ONE && spec->fixed_rate == 0)
         return hora__refuse(reason, HORA_EINVAL, "overlap",
                             "HORA_OVERLAP_QUEUE_ONE has no effect without fixed_rate");
@@ -145,7 +144,7 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
 {
     bool backs_off = spec->failure == HORA_FAILURE_BACK_OFF;
     if ((int)spec->failure < 0 || spec->failure > HORA_FAILURE_BACK_OFF)
-        return hora__refuse(reason, HORA_EINVAL, "failure", "failure is none of the HORA_FAILURE_ rules");
+        return hora__refuse(reason, HORA_EINVAL, "failure", "failure is not a HORA_FAILURE_ value");
     if (spec->stop_after < 0)
         return hora__refuse(reason, HORA_EINVAL, "stop_after", "stop_after is negative");
     if (spec->stop_after > 0 && spec->failure == HORA_FAILURE_STOP)
@@ -161,11 +160,12 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
         return hora__refuse(reason, HORA_EINVAL, "back_off_max", "back_off_max is less than back_off");
     /* Written so that NaN is refused. */
     if (spec->back_off_factor != 0 && !(spec->back_off_factor >= 1 && spec->back_off_factor <= 1e9))
-        return hora__refuse(reason, HORA_EINVAL, "back_off_factor", "back_off_factor is not from 1 to 1e9");
+        return hora__refuse(reason, HORA_EINVAL, "back_off_factor",
+                            "back_off_factor is not between 1 and 1e9");
     if (backs_off && spec->overlap == HORA_OVERLAP_ALLOW)
-        return hora__refuse(
-            reason, HORA_EINVAL, "overlap",
-            "HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way");
+        return hora__refuse(reason, HORA_EINVAL, "overlap",
+                            "HORA_FAILURE_BACK_OFF cannot be combined with HORA_OVERLAP_ALLOW: other runs "
+                            "may be in progress");
     return 0;
 }
 
@@ -197,7 +197,7 @@ static int check_rest(const hora_schedule *spec, hora_error *reason)
     /* An offset of more than a period could move a run behind the next planned time. */
     if (spec->fixed_rate > 0 && spec->spread > spec->fixed_rate)
         return hora__refuse(reason, HORA_EINVAL, "spread",
-                            "spread is greater than fixed_rate: the planned times would change places");
+                            "spread is greater than fixed_rate: the order of the planned times could change");
     return check_terms(spec, reason);
 }
 
@@ -329,7 +329,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     /* The offset of a spread is derived from the name. */
     if (spec->spread > 0 && own.name == NULL)
         return hora__refuse(reason, HORA_EINVAL, "spread",
-                            "spread needs a name, from which it takes the offset");
+                            "spread needs a name, from which the offset is computed");
     enum hora__timeline line = line_of(pool, spec);
     hora_ns now = hora__timer_queue_now(pool->queue, line);
     struct hora__scheduled_plan plan = *start;
@@ -386,8 +386,7 @@ int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *tas
     int error = schedule_with(scheduler, task, spec, false, ret_future, reason);
     if (error == HORA_EEMPTY)
         error = hora__refuse(reason, HORA_EINVAL, NULL,
-                             "the schedule has no time at all: its first run would come after its end, or "
-                             "never");
+                             "the schedule has no run: its first time would be after its end, or never");
     return hora__reason_end(reason, error);
 }
 

@@ -508,6 +508,7 @@ int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
     else
         retime_series(scheduled, due, every);
     leave_changed(scheduled);
+    hora__extra_rescheduled(future);
     return 0;
 }
 

@@ -606,8 +606,7 @@ int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **r
     hora_scheduler_options own;
     hora__reason_begin(reason);
     if (ret_scheduler == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no place for the result: ret_scheduler is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_scheduler is NULL");
     int error = read_options(&own, options, reason);
     if (error == 0)
         error = new_scheduler(&own, ret_scheduler, reason);

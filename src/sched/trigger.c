@@ -144,7 +144,7 @@ static void free_function(hora_trigger *trigger)
 static void describe_function(const hora_trigger *trigger, struct hora__text *text)
 {
     (void)trigger;
-    hora__text_add(text, "when a function says");
+    hora__text_add(text, "at times given by a function");
 }
 
 static const struct hora__trigger_kind function_kind = {

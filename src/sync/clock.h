@@ -103,7 +103,10 @@ void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns
 
 /* The implementations for virtual clocks. Most callers use the functions hora__clock_... above, which choose
  * between these and the clocks of the machine. */
+
+/* Returns 0, HORA_EINVAL for NULL, or HORA_EFORKED in a process that did not make the clock. */
 __attribute__((warn_unused_result)) int hora__virtual_clock_check(const struct hora_virtual_clock *clock);
+
 hora_ns hora__virtual_clock_now(struct hora_virtual_clock *clock, enum hora__timeline timeline);
 const hora_clock *hora__virtual_clock_line(struct hora_virtual_clock *clock, enum hora__timeline timeline);
 struct hora__clock_offsets hora__virtual_clock_offsets(struct hora_virtual_clock *clock);

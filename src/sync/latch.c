@@ -42,7 +42,7 @@ int hora_latch_new(int count, const hora_latch_options *options, hora_latch **re
     if (count < 0)
         return hora__refuse(reason, HORA_EINVAL, "count", "the count is %d, which is negative", count);
     if (ret_latch == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_latch is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_latch is NULL");
     hora_latch *latch = hora__alloc(1, sizeof *latch);
     if (latch == NULL)
         return hora__reason_end(reason, HORA_ENOMEM);

@@ -6,13 +6,7 @@
 
 #include <assert.h>
 
-#include <hora/error.h>
-
-#include "base/fault.h"
 #include "sync/clock.h"
-#include "sync/thread.h"
-#include "sync/wait.h"
-#include "sys/process.h"
 
 /* On error nothing has to be undone. */
 int hora__object_init(struct hora__object *object, const hora_clock *clock,

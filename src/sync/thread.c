@@ -38,7 +38,7 @@ static void end_of_thread(void *pointer)
     if (thread->generation != hora__fork_generation())
         return;
     hora__virtual_clock_thread_ends(thread);
-    for (int i = 0; i < HORA__KEEPSAKES; i++)
+    for (int i = 0; i < HORA__BLOCK_KINDS; i++)
         hora__blocks_free(&thread->free_blocks[i]);
     hora__mutex_lock(&thread->lock);
     thread->ended = true;

@@ -61,7 +61,7 @@ struct hora_thread {
     struct hora__worker *worker;                   /* NULL: not a worker of a pool */
     struct hora__worker_observer *worker_observer; /* NULL: not observed */
     /* Memory for futures that this thread has freed and will use again, one list per size. */
-    struct hora__blocks free_blocks[HORA__KEEPSAKES];
+    struct hora__blocks free_blocks[HORA__BLOCK_KINDS];
     struct hora__list pending; /* futures that it has to conclude, see src/exec/conclude.c */
     bool concludes;            /* it is concluding futures now */
     /* Upper bound for the number of futures that it is the runner of. If it is 0 and the thread is no worker,

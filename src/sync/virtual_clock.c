@@ -46,6 +46,9 @@ enum { TIMELINES = 3 };
 struct hora_virtual_clock {
     hora_clock views[TIMELINES]; /* the public clocks of the three timelines; immutable */
     int32_t generation;          /* hora__fork_generation() when it was made; immutable */
+    /* One reference of the owner, and one of each thread in wait_until_quiet. The last one frees the
+     * memory. */
+    hora__atomic references;
     /* What each timeline shows, in nanoseconds. Written under the lock; any thread reads it without. */
     hora__atomic64 now[TIMELINES];
 
@@ -86,8 +89,7 @@ static void unlock_clock(hora_virtual_clock *clock, bool moved);
 static hora_ns run_left(const hora_virtual_clock *clock);
 static bool waits_for_one_thread(const hora_virtual_clock *clock);
 
-/* Returns 0, HORA_EINVAL for NULL, or HORA_EFORKED in a process that did not make the clock. */
-static int check(const hora_virtual_clock *clock)
+int hora__virtual_clock_check(const hora_virtual_clock *clock)
 {
     if (clock == NULL)
         return HORA_EINVAL;
@@ -104,7 +106,7 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
     if (HORA__TAKE(hora_virtual_clock_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_virtual_clock_options");
     if (ret_clock == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_clock is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_clock is NULL");
     if (own.monotonic < 0)
         return hora__refuse(reason, HORA_EINVAL, "monotonic",
                             "the first reading of the monotonic line is negative");
@@ -128,17 +130,30 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
     hora__list_init(&clock->settlers);
     hora__list_init(&clock->runner);
     clock->generation = hora__fork_generation();
+    hora__atomic_init(&clock->references, 1);
     *ret_clock = clock;
     return 0;
 }
 
+/* Releases a reference; the last one frees the clock. */
+static void leave(hora_virtual_clock *clock)
+{
+    if (hora__atomic_add(&clock->references, -1) != 1)
+        return;
+    assert(hora__list_is_empty(&clock->alarms)); /* each belongs to an object */
+    assert(hora__list_is_empty(&clock->settlers) && hora__list_is_empty(&clock->runner));
+    hora__mutex_destroy(&clock->lock);
+    hora__free(clock);
+}
+
 /* Refuses while an object, an attached thread or a waiting thread uses the clock. Threads that were announced
- * and have not attached yet do not count as users. */
+ * and have not attached yet do not count as users. A thread in settle or run that has been resolved but has
+ * not left yet does not count either: its reference keeps the memory until it leaves. */
 int hora_virtual_clock_free(hora_virtual_clock *clock)
 {
     if (clock == NULL)
         return 0;
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     hora__mutex_lock(&clock->lock);
@@ -147,9 +162,7 @@ int hora_virtual_clock_free(hora_virtual_clock *clock)
     hora__mutex_unlock(&clock->lock);
     if (in_use)
         return HORA_EBUSY;
-    assert(hora__list_is_empty(&clock->alarms)); /* each belongs to an object */
-    hora__mutex_destroy(&clock->lock);
-    hora__free(clock);
+    leave(clock);
     return 0;
 }
 
@@ -180,11 +193,6 @@ void hora__virtual_clock_release(hora_virtual_clock *clock)
     hora__mutex_unlock(&clock->lock);
 }
 
-int hora__virtual_clock_check(const hora_virtual_clock *clock)
-{
-    return check(clock);
-}
-
 /* Takes no lock, so it also works in the child of a fork, where the lock may be held for ever. */
 hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline timeline)
 {
@@ -205,7 +213,7 @@ struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock
 {
     /* In the child of a fork, a thread of the parent may hold the lock for ever. The clock stands still
      * there, so the offsets are right without the lock. */
-    if (check(clock) < 0)
+    if (hora__virtual_clock_check(clock) < 0)
         return offsets(clock);
     hora__mutex_lock(&clock->lock);
     struct hora__clock_offsets read = offsets(clock);
@@ -216,6 +224,7 @@ struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock
 /* Returns whether the offsets have changed since `seen` was read. The caller holds the lock. */
 static bool have_parted(const hora_virtual_clock *clock, const struct hora__clock_offsets *seen)
 {
+    assert(hora__mutex_held(&clock->lock));
     struct hora__clock_offsets now = offsets(clock);
     return now.boot != seen->boot || now.wall != seen->wall;
 }
@@ -302,7 +311,7 @@ static int move_lines(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot
 
 int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     return by < 0 ? HORA_EINVAL : move_lines(clock, by, by, by);
@@ -310,13 +319,13 @@ int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by)
 
 int hora_virtual_clock_step_wall(hora_virtual_clock *clock, hora_ns by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     return error < 0 ? error : move_lines(clock, 0, 0, by);
 }
 
 int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     return by < 0 ? HORA_EINVAL : move_lines(clock, 0, by, by);
@@ -325,7 +334,7 @@ int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
 /* Applies to the sleepers that exist, too, since time_left adds the lateness each time. */
 int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     if (lateness < 0)
@@ -362,7 +371,7 @@ static hora_ns time_to_next(const hora_virtual_clock *clock)
  * in between. The distance may be 0 if a sleeper is due that has not been woken yet. */
 int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_by)
 {
-    int error = check(clock);
+    int error = hora__virtual_clock_check(clock);
     if (error < 0)
         return error;
     hora__mutex_lock(&clock->lock);
@@ -599,7 +608,9 @@ int hora_virtual_clock_attach(hora_virtual_clock *clock)
 static void detach(hora_virtual_clock *clock, hora_thread *thread)
 {
     assert(thread->clock == clock);
-    assert(!thread->idle); /* the thread itself runs this */
+    /* It does not wait: it runs this itself, or another thread unloads the library, which no thread may be in
+     * at that time. */
+    assert(!thread->idle);
     hora__atomic_store(&thread->attached, 0);
     hora__mutex_lock(&thread->lock);
     thread->clock = NULL;
@@ -695,21 +706,41 @@ void hora__virtual_clock_idle_park(hora_thread *thread)
     while (is_still_idle(thread));
 }
 
-/* Waits until the waiter, which is on one of the clock's lists, is resolved, or the thread is interrupted.
- * Returns 0 or HORA_EINTERRUPTED. While it waits, an attached thread counts as idle, which is why settle and
- * run do not wait for their own caller. After 0 the clock may have been freed and is not accessed. */
-static int wait_until_quiet(hora_virtual_clock *clock, struct hora__waiter *waiter)
+/* Adds a waiter of the calling thread to one of the clock's lists, for wait_until_quiet. The caller holds the
+ * lock. Takes a reference: the thread may be resolved while it is about to take the lock after an interrupt,
+ * and then the owner may free the clock. */
+static void add_waiter(hora_virtual_clock *clock, struct hora__list *list, struct hora__waiter *waiter,
+                       hora_thread *thread)
 {
-    if (hora__waiter_park(waiter, hora__clock_or_default(NULL), HORA_FOREVER) == HORA__WAKE_RESOLVED)
-        return 0;
-    /* Interrupted. If the clock resolved the waiter at the same time, that counts, and the interrupt stays
-     * pending. */
+    assert(hora__mutex_held(&clock->lock));
+    hora__waiter_init(waiter, list, thread, HORA_FOREVER);
+    if (!HORA__FAULT(CLOCK_FORGETS_SETTLER))
+        (void)hora__atomic_add(&clock->references, 1);
+}
+
+/* Takes the waiter of an interrupted thread off its list. Returns false if the clock has resolved it at the
+ * same time; then that counts, and the interrupt stays pending. */
+static bool withdraw(hora_virtual_clock *clock, struct hora__waiter *waiter)
+{
     hora__mutex_lock(&clock->lock);
     bool resolved = hora__waiter_is_resolved(waiter);
     if (!resolved)
         hora__list_remove(&waiter->link);
     hora__mutex_unlock(&clock->lock);
-    if (resolved)
+    return !resolved;
+}
+
+/* Waits until the waiter, which add_waiter has put on one of the clock's lists, is resolved, or the thread is
+ * interrupted. Returns 0 or HORA_EINTERRUPTED. While it waits, an attached thread counts as idle, which is
+ * why settle and run do not wait for their own caller. Releases the waiter's reference, so the clock may be
+ * gone afterwards. */
+static int wait_until_quiet(hora_virtual_clock *clock, struct hora__waiter *waiter)
+{
+    enum hora__wake wake = hora__waiter_park(waiter, hora__clock_or_default(NULL), HORA_FOREVER);
+    bool interrupted = wake != HORA__WAKE_RESOLVED && withdraw(clock, waiter);
+    if (!HORA__FAULT(CLOCK_FORGETS_SETTLER))
+        leave(clock);
+    if (!interrupted)
         return 0;
     (void)hora__thread_take_interrupt(waiter->thread);
     return HORA_EINTERRUPTED;
@@ -731,7 +762,7 @@ int hora_virtual_clock_settle(hora_virtual_clock *clock)
     hora__mutex_lock(&clock->lock);
     bool must_wait = clock->running > own || clock->expected > 0 || clock->waking > 0;
     if (must_wait)
-        hora__waiter_init(&waiter, &clock->settlers, thread, HORA_FOREVER);
+        add_waiter(clock, &clock->settlers, &waiter, thread);
     hora__mutex_unlock(&clock->lock);
     return must_wait ? wait_until_quiet(clock, &waiter) : 0;
 }
@@ -752,7 +783,7 @@ int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by)
     hora__mutex_lock(&clock->lock);
     bool busy = !hora__list_is_empty(&clock->runner);
     if (!busy) {
-        hora__waiter_init(&waiter, &clock->runner, thread, HORA_FOREVER);
+        add_waiter(clock, &clock->runner, &waiter, thread);
         clock->run_end = hora__ns_add(peek(clock, HORA__MONOTONIC), by);
         if (clock->run_end == HORA_FOREVER)
             clock->run_end--; /* the last moment that a clock can show */

@@ -82,12 +82,6 @@ enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock 
     return park(waiter, clock, HORA_NEVER, until, NULL);
 }
 
-enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
-                                           hora_ns until, const struct hora__clock_offsets *seen)
-{
-    return park(waiter, clock, HORA_NEVER, until, seen);
-}
-
 bool hora__waiter_is_resolved(const struct hora__waiter *waiter)
 {
     return hora__atomic_load(&waiter->state) == RESOLVED;

@@ -54,14 +54,6 @@ enum hora__wake {
  * object's lock. */
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
 
-/* As hora__waiter_park, and also returns when the offsets of the clock's source (hora__clock_read_offsets)
- * differ from `seen`. It checks the offsets before the time, because after a change the caller cannot rely on
- * the time it waited for. The caller then reads the offsets again; otherwise its next call returns at once.
- * For the clocks of the machine a step below HORA__CLOCK_TOLERANCE goes unnoticed. Small steps add up,
- * because each comparison is with `seen`. */
-enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
-                                           hora_ns until, const struct hora__clock_offsets *seen);
-
 /* Unless stated otherwise, the caller of the following functions holds the object's lock. */
 
 bool hora__waiter_is_resolved(const struct hora__waiter *waiter);
@@ -114,7 +106,13 @@ void hora__wakes_flush(struct hora__wakes *wakes);
  * threads of `wakes`, and parks. It returns HORA__WAKE_RESOLVED without the lock, or another reason with the
  * lock held, the waiter still on its list, and a nudge acknowledged. `now` is a reading of the clock that the
  * caller has just made, which saves the call a reading before the thread sleeps; HORA_NEVER: the caller has
- * not read the clock. `seen` is as for hora__waiter_park_watching; NULL: the offsets are not watched. */
+ * not read the clock.
+ *
+ * Unless `seen` is NULL, the call also returns when the offsets of the clock's source
+ * (hora__clock_read_offsets) differ from it. It checks the offsets before the time, because after a change
+ * the caller cannot rely on the time it waited for. The caller then reads the offsets again; otherwise its
+ * next call returns at once. For the clocks of the machine a step below HORA__CLOCK_TOLERANCE goes unnoticed.
+ * Small steps add up, because each comparison is with `seen`. */
 __attribute__((warn_unused_result)) enum hora__wake hora__object_sleep_locked(
     struct hora__object *object, struct hora__waiter *waiter, hora_ns now, hora_ns until,
     const struct hora__clock_offsets *seen, struct hora__wakes *wakes);

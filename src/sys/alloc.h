@@ -194,9 +194,8 @@ static inline void hora__block_wakes(void *block)
 
 /* ---- free lists of blocks ---- */
 
-/* The free lists that each thread has: one per kind of block. All blocks of one list have the same size.
- * HORA__KEEPSAKES is the number of kinds. */
-enum hora__block_kind { HORA__BLOCK_PLAIN_FUTURE, HORA__BLOCK_SCHEDULED_FUTURE, HORA__KEEPSAKES };
+/* The free lists that each thread has: one per kind of block. All blocks of one list have the same size. */
+enum hora__block_kind { HORA__BLOCK_PLAIN_FUTURE, HORA__BLOCK_SCHEDULED_FUTURE, HORA__BLOCK_KINDS };
 
 /* A free list of blocks of one size. Only one thread at a time may use it. */
 struct hora__blocks {

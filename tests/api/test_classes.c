@@ -43,7 +43,7 @@ TEST(class_that_cannot_work_is_refused_with_a_reason, "")
                 HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .limit = 1, .reserve = 2), "limit"),
                 HORA_EINVAL);
-    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .reserve = 2), "reserves together"),
+    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .reserve = 2), "reserves of all classes"),
                 HORA_EINVAL);
     CHECK_ERROR(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "b"), NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(hora_pool_find_class(pool, "b"), NULL);

@@ -152,7 +152,7 @@ TEST(declaration_without_schedule_runs_once_after_its_initial_delay, "")
     REFUSED(none, .fixed_rate_text = "", .fixed_delay_text = "", .initial_delay_text = "", .zone = "");
     TAKEN("job: once, after 5 s", .initial_delay = HORA_SECONDS(5));
     TAKEN("job: once, after 5 s", .initial_delay_text = "5000");
-    TAKEN("job: once, at once", .initial_delay_text = "0");
+    TAKEN("job: once, immediately", .initial_delay_text = "0");
 }
 
 /* Spring: an initial delay is not supported for cron triggers. */
@@ -161,19 +161,22 @@ TEST(declaration_has_no_initial_delay_with_cron_or_trigger, "")
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_trigger_new_periodic(HORA_SECONDS(3), NULL, &trigger, NULL));
 
-    REFUSED("initial delay and cron do not go together", .cron = "@daily", .initial_delay = 1);
-    REFUSED("initial delay and cron do not go together", .cron = "@daily", .initial_delay_text = "0");
-    REFUSED("initial delay and cron do not go together", .cron = "-", .initial_delay_text = "0");
-    REFUSED("initial delay and trigger do not go together", .trigger = trigger, .initial_delay = 1);
+    REFUSED("initial delay and cron cannot be combined", .cron = "@daily", .initial_delay = 1);
+    REFUSED("initial delay and cron cannot be combined", .cron = "@daily", .initial_delay_text = "0");
+    REFUSED("initial delay and cron cannot be combined", .cron = "-", .initial_delay_text = "0");
+    REFUSED("initial delay and trigger cannot be combined", .trigger = trigger, .initial_delay = 1);
     TAKEN("job: 3 s after each run", .trigger = trigger);
     hora_trigger_unref(trigger);
 }
 
 TEST(declaration_has_value_or_text, "")
 {
-    REFUSED("fixed rate \"1\": its value is given, too", .fixed_rate = 1, .fixed_rate_text = "1");
-    REFUSED("fixed delay \"1\": its value is given, too", .fixed_delay = 1, .fixed_delay_text = "1");
-    REFUSED("initial delay \"1\": its value is given, too", .initial_delay = 1, .initial_delay_text = "1");
+    REFUSED("fixed rate \"1\": it is given both as a text and as a number", .fixed_rate = 1,
+            .fixed_rate_text = "1");
+    REFUSED("fixed delay \"1\": it is given both as a text and as a number", .fixed_delay = 1,
+            .fixed_delay_text = "1");
+    REFUSED("initial delay \"1\": it is given both as a text and as a number", .initial_delay = 1,
+            .initial_delay_text = "1");
     TAKEN("job: every 2 s", .fixed_rate = HORA_SECONDS(2), .fixed_rate_text = "");
 }
 
@@ -308,15 +311,17 @@ TEST(declaration_with_placeholders_that_cannot_be_replaced, "")
     REFUSED("cron \"0 0 ${hour} * * *\": a placeholder has no value and no default",
             .cron = "0 0 ${hour} * * *");
     REFUSED("zone \"${}\": a placeholder has no value and no default", .cron = "@daily", .zone = "${}");
-    REFUSED("fixed rate \"${rate\": a placeholder has no \"}\"", .fixed_rate_text = "${rate");
-    REFUSED("fixed rate \"${a:${rate}\": a placeholder has no \"}\"", .fixed_rate_text = "${a:${rate}");
-    REFUSED("fixed rate \"${loop}\": its placeholders name each other", .fixed_rate_text = "${loop}");
+    REFUSED("fixed rate \"${rate\": a placeholder has no closing \"}\"", .fixed_rate_text = "${rate");
+    REFUSED("fixed rate \"${a:${rate}\": a placeholder has no closing \"}\"",
+            .fixed_rate_text = "${a:${rate}");
+    REFUSED("fixed rate \"${loop}\": its placeholders are nested more than 16 deep",
+            .fixed_rate_text = "${loop}");
     REFUSED("fixed rate \"${many}\": with its placeholders replaced it is longer than 4096 bytes",
             .fixed_rate_text = "${many}");
     REFUSED("fixed rate: duration \"5s5s\": ", .fixed_rate_text = "${twice}");
     REFUSED("fixed rate: duration \"{rate}\": ", .fixed_rate_text = "{rate}");
     REFUSED("fixed rate: duration \"$\": ", .fixed_rate_text = "$");
-    REFUSED_UNRESOLVED("fixed rate \"${rate:5s}\": it has a placeholder, and there is no resolver",
+    REFUSED_UNRESOLVED("fixed rate \"${rate:5s}\": it has a placeholder, but there is no resolver",
                        .fixed_rate_text = "${rate:5s}");
 }
 
@@ -333,7 +338,7 @@ TEST(declaration_with_rules, "")
             .schedule = HORA_SCHEDULE(.missed_max = 2));
     REFUSED("schedule: count and end have no effect on a task that runs once", .initial_delay = 1,
             .schedule = HORA_SCHEDULE(.count = 2));
-    static const char say_when[] = "schedule: it says when to run, which the declaration does";
+    static const char say_when[] = "schedule: it must not say when to run, because the declaration does";
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.fixed_rate = 1));
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.initial_delay = 1));
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.at = {1}));
@@ -371,13 +376,13 @@ TEST(declaration_errors_say_which_task_and_where, "")
                "other (jobs.c:12): unit is negative");
     check_text(__LINE__, &(hora_task){.run = run, .name = "job"}, bad, "job: unit is negative");
     check_text(__LINE__, &(hora_task){.run = run, .file = "jobs.c", .line = 3}, bad,
-               "a task without name (jobs.c:3): unit is negative");
-    check_text(__LINE__, &(hora_task){.run = run}, bad, "a task without name: unit is negative");
+               "a task without a name (jobs.c:3): unit is negative");
+    check_text(__LINE__, &(hora_task){.run = run}, bad, "a task without a name: unit is negative");
     check_text(__LINE__, &(hora_task){.name = "job"}, bad, "job: there is no function to run");
-    check_text(__LINE__, NULL, bad, "a task without name: there is no function to run");
+    check_text(__LINE__, NULL, bad, "a task without a name: there is no function to run");
     check_text(__LINE__, &(hora_task){.run = run},
                HORA_DECLARATION(.fixed_rate = 1, .schedule = HORA_SCHEDULE(.spread = 1)),
-               "a task without name: schedule: spread needs a name");
+               "a task without a name: schedule: spread needs a name");
     hora_declaration wrong = {.struct_size = 3};
     check_text(__LINE__, &job, &wrong,
                "job (jobs.c:12): struct_size is wrong: start from HORA_INIT(hora_declaration)");

@@ -153,7 +153,7 @@ TEST(dump_of_a_pool_shows_its_counts, "")
     CHECK_JSON(text, "workers/0/number", "1");
     CHECK_JSON(text, "workers/0/state", "running");
     CHECK_JSON(text, "workers/0/task", "null"); /* no observer */
-    CHECK_JSON(text, "workers/0/runs", "2");
+    CHECK_JSON(text, "workers/0/completed", "2");
     CHECK_POINTER(hora_future_unref(future), NULL);
     rig_close(&r);
 }
@@ -200,7 +200,7 @@ TEST(dump_shows_what_workers_run, "")
     CHECK_JSON(text, "workers/0/running_for", "9.2");
     CHECK_JSON(text, "workers/0/quiet_for", "9.2");
     CHECK_JSON(text, "workers/0/progress", "null");
-    CHECK_JSON(text, "workers/0/runs", "0");
+    CHECK_JSON(text, "workers/0/completed", "0");
     CHECK_JSON(text, "workers/1/task/name", "scale");
     CHECK_JSON(text, "workers/1/running_for", "3.2");
     CHECK_JSON(text, "workers/1/progress/done", "40");
@@ -209,7 +209,7 @@ TEST(dump_shows_what_workers_run, "")
     CHECK_JSON(text, "workers/2/task", "null");
     CHECK_JSON(text, "workers/2/running_for", "null");
     CHECK_JSON(text, "workers/2/quiet_for", "null");
-    CHECK_JSON(text, "workers/2/runs", "1");
+    CHECK_JSON(text, "workers/2/completed", "1");
     rig_close(&r);
 }
 

@@ -541,8 +541,8 @@ TEST(explain_knows_queues_of_the_user, "")
             i < 2
                 ? "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker "
                   "is busy"
-                : "resize (img.c:88) is one of 2 tasks in a queue with an order of its own; its "
-                  "pool's only worker is busy");
+                : "resize (img.c:88) is one of 2 tasks in a queue with its own order; its pool's only worker "
+                  "is busy");
         rig_finish(&r);
         CHECK_OK(hora_pool_free(r.pool));
         r.pool = NULL;

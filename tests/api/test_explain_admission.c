@@ -149,11 +149,11 @@ TEST(explain_says_that_others_are_more_urgent, "")
     futures[1] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_LOW);
     futures[2] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_HIGH);
     CHECK_SAYS(futures[1],
-               "resize (img.c:88) waits: 1 task with higher priority or longer wait is ahead of it; its "
+               "resize (img.c:88) waits: 1 task with a higher priority or a longer wait is ahead of it; its "
                "pool's only worker is busy: worker 1 has been busy with resize (img.c:88) for 0 s");
     futures[3] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_URGENT);
     CHECK_SAYS(futures[1],
-               "resize (img.c:88) waits: 2 tasks with higher priority or longer wait are ahead of it; "
+               "resize (img.c:88) waits: 2 tasks with a higher priority or a longer wait are ahead of it; "
                "its pool's only worker is busy: worker 1 has been busy with resize (img.c:88) for 0 s");
     CHECK_SAYS(
         futures[3],

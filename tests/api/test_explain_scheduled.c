@@ -200,7 +200,7 @@ TEST(explain_says_that_there_is_no_other_time, "")
     hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .count = 1,
                                    .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 15);
-    CHECK_SAYS(future, "poll (feed.c:12) has no further time, and is over when its current runs end");
+    CHECK_SAYS(future, "poll (feed.c:12) has no further time, and ends when its current runs end");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(future, "poll (feed.c:12) is over: it has run once");
@@ -306,8 +306,7 @@ TEST(explain_says_that_a_foreign_future_is_among_others, "")
     CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
     CHECK_SAYS(
         foreign,
-        "resize (img.c:88) is one of 3 tasks in a queue with an order of its own; its pool's only worker "
-        "is busy");
+        "resize (img.c:88) is one of 3 tasks in a queue with its own order; its pool's only worker is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_pass(&s, 3);
     end(foreign);
@@ -327,8 +326,7 @@ TEST(explain_says_that_a_foreign_future_is_about_to_run, "")
     CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
     CHECK_SAYS(
         foreign,
-        "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
-        "is busy");
+        "resize (img.c:88) is one of 1 task in a queue with its own order; its pool's only worker is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(foreign, "resize (img.c:88) ran and succeeded");
@@ -350,10 +348,8 @@ TEST(explain_says_to_a_foreign_future_who_is_busy, "")
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
     CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
     stage_pass(&s, 7);
-    CHECK_SAYS(
-        foreign,
-        "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
-        "is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
+    CHECK_SAYS(foreign, "resize (img.c:88) is one of 1 task in a queue with its own order; its pool's only "
+                        "worker is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(foreign);

@@ -239,7 +239,7 @@ TEST(growth_options_that_cannot_work, "")
                                                .grow_after = BOUND),
                              &reason),
                 HORA_EINVAL);
-    CHECK_REFUSAL(&reason, HORA_EINVAL, "grow_after", "room");
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "grow_after", "queue_capacity");
     CHECK_ERROR(rig_try_pool(&r,
                              HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = 2, .queue = queue,
                                                .grow_after = BOUND),

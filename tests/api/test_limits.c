@@ -271,6 +271,87 @@ TEST(limits_follow_a_task_that_is_retimed, "")
     rig_close(&r);
 }
 
+TEST(limits_follow_a_task_that_is_retimed_to_an_earlier_time, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    hora_future *future;
+    execute_job(&r, &first);
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, JOB(&second),
+        HORA_SCHEDULE(.initial_delay = SEC(100), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))),
+        &future, NULL));
+    CHECK_OK(hora_future_reschedule(future, SEC(10), 0));
+    pass(&r, SEC(15) - 1);
+    CHECK_NOT_DONE(future);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_INT(seen.expired, 1);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* The watchdog looks while the task is planned for no time. */
+TEST(limits_follow_a_task_that_is_retimed_from_never, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    hora_future *future;
+    execute_job(&r, &first);
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, JOB(&second),
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))),
+        &future, NULL));
+    CHECK_OK(hora_future_reschedule(future, HORA_FOREVER, 0));
+    pass(&r, SEC(20));
+    CHECK_NOT_DONE(future);
+    CHECK_OK(hora_future_reschedule(future, SEC(10), 0));
+    pass(&r, SEC(15) - 1);
+    CHECK_NOT_DONE(future);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_INT(seen.expired, 1);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* It neither expires before its new time, nor later than it should. */
+TEST(limits_finish_within_follows_a_task_that_is_retimed, "")
+{
+    const struct {
+        hora_ns planned;
+        hora_ns retimed;
+    } cases[] = {{SEC(10), SEC(20)}, {SEC(100), SEC(20)}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig r;
+        struct seen seen = {0};
+        limits_open_scheduler(&r, &seen, 1);
+        struct job first = A_WAITING_JOB(&r);
+        struct job second = A_JOB(&r);
+        hora_future *future;
+        execute_job(&r, &first);
+        CHECK_OK(
+            hora_scheduler_schedule_with(r.pool, JOB(&second),
+                                         HORA_SCHEDULE(.initial_delay = cases[i].planned,
+                                                       .options = HORA_TASK_OPTIONS(.finish_within = SEC(5))),
+                                         &future, NULL));
+        CHECK_OK(hora_future_reschedule(future, cases[i].retimed, 0));
+        pass(&r, cases[i].retimed + SEC(5) - 1);
+        CHECK_NOT_DONE(future);
+        pass(&r, 1);
+        CHECK_DONE(future, HORA_EEXPIRED, NULL);
+        CHECK_INT(seen.expired, 1);
+        (void)hora_future_unref(future);
+        rig_close(&r);
+    }
+}
+
 /* Planned at 0 2 4 6 8 10; the thread is busy from 1 to 7. The runs of 2 and 4 are too late then; that of 6
  * is not. */
 TEST(limits_start_within_drops_single_runs_of_a_series, "")

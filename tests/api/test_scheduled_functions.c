@@ -175,7 +175,7 @@ TEST(scheduled_functions_are_declared_all_or_none, "")
 
     CHECK_OK(hora_registrar_new(NULL, &registrar, NULL));
     CHECK_ERROR(add(registrar, functions, 4, &error), HORA_EINVAL);
-    CHECK_INT(strcmp(error.message, "bad (here.c:7): initial delay and cron do not go together"), 0);
+    CHECK_INT(strcmp(error.message, "bad (here.c:7): initial delay and cron cannot be combined"), 0);
     CHECK_ERROR(add(registrar, &functions[4], 1, &error), HORA_EINVAL);
     CHECK_INT(strcmp(error.message, "empty (here.c:9): there is no function to run"), 0);
     CHECK_INT(hora_registrar_count(registrar), 0);

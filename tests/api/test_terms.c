@@ -92,8 +92,10 @@ TEST(admission_pool_refuses_what_has_no_effect, "")
 
     CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     const hora_admission *admission = HORA_ADMISSION();
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .admission = admission), "leave out queue");
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .admission = admission), "room");
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .admission = admission),
+            "has its own queue");
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .admission = admission),
+            "must hold tasks");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .keep_cancelled = true, .admission = admission),
             "keep_cancelled");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .spin = 1000, .admission = admission), "spin");

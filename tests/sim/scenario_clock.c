@@ -117,3 +117,29 @@ SCENARIO(settle_can_be_interrupted)
     CHECK_OK(hora_virtual_clock_settle(vclock));
     CHECK_OK(hora_virtual_clock_free(vclock));
 }
+
+static void settle_and_leave(void *arg)
+{
+    (void)arg;
+    int error = hora_virtual_clock_settle(vclock);
+    CHECK(error == 0 || error == HORA_EINTERRUPTED);
+    (void)hora_interrupted();
+}
+
+/* A thread in settle is interrupted and resolved at the same time, and the owner frees the clock before the
+ * thread has decided which of the two counts. A second clock, which the thread is attached to, shows when the
+ * thread waits. */
+SCENARIO(clock_is_freed_while_a_thread_leaves_settle)
+{
+    hora_virtual_clock *other;
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    CHECK_OK(hora_virtual_clock_new(NULL, &other, NULL));
+    CHECK_OK(hora_virtual_clock_expect(vclock, 1));
+    test_thread *settler = test_thread_start(other, settle_and_leave, NULL);
+    CHECK_OK(hora_virtual_clock_settle(other));
+    CHECK_OK(hora_thread_interrupt(test_thread_handle(settler)));
+    CHECK_OK(hora_virtual_clock_expect(vclock, -1));
+    CHECK_OK(hora_virtual_clock_free(vclock));
+    test_thread_join(settler);
+    CHECK_OK(hora_virtual_clock_free(other));
+}

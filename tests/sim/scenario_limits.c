@@ -203,6 +203,36 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     CHECK_INT(drops, 2);
 }
 
+/* A task without a planned time gets one at the moment at which the watchdog looks at it: it expires all the
+ * same, although the only worker is busy. */
+MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_reschedule)
+{
+    begin_scheduler();
+    static hora_ns lasts;
+    lasts = 100L * SPAN;
+    hora_future *first;
+    hora_future *second;
+    CHECK_OK(hora_pool_submit(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop), &first));
+    CHECK_OK(hora_scheduler_schedule_with(
+        pool, HORA_TASK(work, NULL, .drop = count_drop),
+        HORA_SCHEDULE(.initial_delay = SPAN, .options = HORA_TASK_OPTIONS(.start_within = SPAN)), &second,
+        NULL));
+    int error = hora_future_reschedule(second, HORA_FOREVER, 0);
+    CHECK_OK(hora_sleep(2L * SPAN));
+    if (error == 0)
+        error = hora_future_reschedule(second, 0, 0);
+    CHECK(error == 0 || (!test_is_exact() && error == HORA_EBUSY));
+    hora_ns from = hora_clock_now(NULL);
+    int outcome = outcome_of(second);
+    CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
+    if (test_is_exact())
+        CHECK(hora_clock_now(NULL) - from <= SPAN);
+    CHECK_OK(outcome_of(first));
+    end();
+    CHECK_INT(drops, 2);
+    CHECK_INT(told, outcome == 0 ? 0 : 1);
+}
+
 /* The same on a pool with admission: a task that began too late frees its key. */
 MEDIUM_SCENARIO(limit_of_an_admitted_task_meets_begin)
 {

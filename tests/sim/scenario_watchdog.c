@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "simulator/sim.h"
 #include "sync/clock.h"
+#include "sync/object.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
 
@@ -13,7 +14,7 @@ static const hora_clock *machine;
 
 /* One wait of a thread. */
 static struct wait {
-    const hora_clock *clock;
+    struct hora__object object; /* on the clock that it waits for */
     hora_ns until;
     bool watches;
     struct hora__clock_offsets seen;
@@ -21,26 +22,52 @@ static struct wait {
     bool over;
 } waits[2];
 
+/* The object is part of a wait. */
+static void destroy(struct hora__object *object)
+{
+    (void)object;
+}
+
 static void wait_once(void *arg)
 {
     struct wait *wait = arg;
     hora_thread *thread;
+    struct hora__list list;
     struct hora__waiter waiter;
+    struct hora__wakes wakes;
     CHECK_OK(hora__thread_current(&thread));
-    hora__waiter_init(&waiter, NULL, thread, wait->until);
-    wait->wake = wait->watches ? hora__waiter_park_watching(&waiter, wait->clock, wait->until, &wait->seen)
-                               : hora__waiter_park(&waiter, wait->clock, wait->until);
+    hora__list_init(&list);
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&wait->object.lock);
+    hora__waiter_init(&waiter, &list, thread, wait->until);
+    wait->wake = hora__object_sleep_locked(&wait->object, &waiter, HORA_NEVER, wait->until,
+                                           wait->watches ? &wait->seen : NULL, &wakes);
+    hora__list_remove(&waiter.link);
+    hora__mutex_unlock(&wait->object.lock);
+    hora__object_leave(&wait->object);
     if (wait->wake == HORA__WAKE_INTERRUPTED)
         (void)hora__thread_take_interrupt(thread);
     wait->over = true;
 }
 
-/* Begin a wait, which watches from now on, not only once the thread gets there. */
+/* Prepares a wait, which watches from now on, not only once the thread gets there. Returns false if there is
+ * no memory for it, in a sweep. */
+static bool prepare(int i, const hora_clock *clock, hora_ns until, bool watches)
+{
+    waits[i] = (struct wait){.until = until, .watches = watches};
+    waits[i].seen = hora__clock_read_offsets(clock);
+    return hora__object_init(&waits[i].object, clock, destroy) == 0;
+}
+
+/* Begins a wait. Returns NULL if there is no memory for it, in a sweep. */
 static test_thread *begin(int i, const hora_clock *clock, hora_ns until, bool watches)
 {
-    waits[i] = (struct wait){.clock = clock, .until = until, .watches = watches};
-    waits[i].seen = hora__clock_read_offsets(clock);
-    return test_thread_start(clock->source, wait_once, &waits[i]);
+    if (!prepare(i, clock, until, watches))
+        return NULL;
+    test_thread *thread = test_thread_start(clock->source, wait_once, &waits[i]);
+    if (thread == NULL)
+        hora__object_leave(&waits[i].object);
+    return thread;
 }
 
 /* A step before, while or after the thread goes to sleep ends its wait. */
@@ -146,8 +173,7 @@ SCENARIO(watch_sleeps_until_its_time)
         CHECK_INT(hora_clock_get_id(machine), timeline + 1);
         hora_ns deadline = hora_clock_now(machine) + HORA_SECONDS(3);
         uint64_t before = test_wakeups();
-        waits[0] = (struct wait){.clock = machine, .until = deadline, .watches = true};
-        waits[0].seen = hora__clock_read_offsets(machine);
+        CHECK(prepare(0, machine, deadline, true));
         wait_once(&waits[0]);
         if (!test_is_exact())
             continue;

@@ -11,6 +11,7 @@
 
 #include "harness.h"
 #include "sync/clock.h"
+#include "sync/object.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
 #include "sys/parker.h"
@@ -107,16 +108,32 @@ TEST_REAL(parker_returns_once_per_step, "")
     hora__parker_destroy(&parker);
 }
 
+/* The object lies on a stack. */
+static void destroy(struct hora__object *object)
+{
+    (void)object;
+}
+
 static void watch_until_interrupted(void *arg)
 {
     enum hora__wake *wake = arg;
     const hora_clock *clock = hora_clock_system(HORA_CLOCK_MONOTONIC);
     struct hora__clock_offsets seen = hora__clock_read_offsets(clock);
     hora_thread *thread;
+    struct hora__object object;
+    struct hora__list list;
     struct hora__waiter waiter;
+    struct hora__wakes wakes;
     CHECK_OK(hora__thread_current(&thread));
-    hora__waiter_init(&waiter, NULL, thread, HORA_FOREVER);
-    *wake = hora__waiter_park_watching(&waiter, clock, HORA_FOREVER, &seen);
+    CHECK_OK(hora__object_init(&object, clock, destroy));
+    hora__list_init(&list);
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&object.lock);
+    hora__waiter_init(&waiter, &list, thread, HORA_FOREVER);
+    *wake = hora__object_sleep_locked(&object, &waiter, HORA_NEVER, HORA_FOREVER, &seen, &wakes);
+    hora__list_remove(&waiter.link);
+    hora__mutex_unlock(&object.lock);
+    hora__object_leave(&object);
     (void)hora__thread_take_interrupt(thread);
 }
 

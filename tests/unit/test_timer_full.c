@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_full.c - a timer that a full scheduler rejects does not change
+/* test_timer_full.c - a timer that a full scheduler rejects does not change; a watchdog that can hold no more
+ * checks is a lack of memory
  *
- * The test only sets the count of tasks to 2147483647; no machine has memory for that many. */
+ * The tests only set the counts; no machine has memory for that many tasks or checks. */
 #include <hora/timer.h>
 
 #include "exec/pool.h"
 #include "harness.h"
+#include "observe/observer.h"
 
 static int do_nothing(void *arg)
 {
@@ -69,4 +71,37 @@ TEST_REAL(timer_of_a_full_scheduler_is_moved, "")
     hora__mutex_unlock(&scheduler->queue->object.lock);
     CHECK_INT(hora_timer_stop(&timer), HORA_CANCEL_REMOVED);
     CHECK_OK(hora_pool_free(scheduler));
+}
+
+static void set_checks(hora_pool *pool, int capacity, int reserved)
+{
+    struct hora__watchdog *watchdog = hora__pool_get_observer(pool)->watchdog;
+    hora__mutex_lock(&watchdog->object.lock);
+    watchdog->checks.capacity = capacity;
+    watchdog->checks.reserved = reserved;
+    hora__mutex_unlock(&watchdog->object.lock);
+}
+
+static int return_zero(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* Neither the task nor its worker is rejected as if the queue were full. */
+TEST_REAL(watchdog_without_room_is_a_lack_of_memory, "")
+{
+    hora_pool *pool;
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()), &pool, NULL));
+    set_checks(pool, HORA__TIMER_HEAP_MOST, HORA__TIMER_HEAP_MOST);
+    CHECK_ERROR(hora_pool_execute(pool, HORA_TASK(return_zero, NULL)), HORA_ENOMEM);
+    CHECK_ERROR(hora_pool_submit_with(pool, HORA_TASK(return_zero, NULL),
+                                      HORA_TASK_OPTIONS(.start_within = HORA_HOURS(1)), NULL, NULL),
+                HORA_ENOMEM);
+    set_checks(pool, 0, 0);
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(return_zero, NULL)));
+    CHECK_OK(hora_pool_shutdown(pool));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_free(pool));
 }
