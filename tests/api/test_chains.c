@@ -304,7 +304,8 @@ static void complete_and_await(hora_future *future, void *context)
 {
     (void)future;
     (void)context;
-    CHECK_INT(hora_future_complete(a_promise, NULL), 1); /* its callback has to wait for the end of this one */
+    CHECK_INT(hora_future_complete(a_promise, NULL),
+              1); /* its callback has to wait for the end of this one */
     CHECK_OK(hora_group_add(a_group, a_promise));
     CHECK_INT(hora_group_pending(a_group), 0);
     CHECK_OK(hora_group_await(a_group));

@@ -329,7 +329,8 @@ static int return_code(void *arg, void **ret_result)
 /* Whatever code a body returns is the outcome of its task, also a code with which hora itself ends tasks. */
 TEST(invoke_all_succeeds_whatever_the_bodies_return, "CP-INV3")
 {
-    static int codes[] = {HORA_EEXPIRED, HORA_EREJECTED, HORA_EABANDONED, HORA_EINTERRUPTED, HORA_ETIMEDOUT, 1};
+    static int codes[] = {HORA_EEXPIRED,     HORA_EREJECTED, HORA_EABANDONED,
+                          HORA_EINTERRUPTED, HORA_ETIMEDOUT, 1};
     enum { COUNT = sizeof codes / sizeof codes[0] };
 
     for (int place = DIRECT; place <= SCHEDULER; place++) {
