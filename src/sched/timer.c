@@ -207,10 +207,11 @@ static inline int insert(hora_pool *pool, struct hora__timer *timer, struct hora
 /* Moves a timer that is pending on this scheduler, or was a moment ago. Returns 1 if it was moved, 0 if it
  * had to be inserted, or an error. After a move no worker has to be started: while a timer is pending, the
  * last worker stays. */
-__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer,
-                                          struct hora__timer_times times)
+__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, hora_ns now,
+                                          hora_ns due, bool uses_no_lane)
 {
     assert(timer->task.pool == pool);
+    struct hora__timer_times times = {now, due, uses_no_lane};
     uint64_t number;
     int error = staff_first(pool);
     if (error < 0)
@@ -269,7 +270,8 @@ HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct hora__
 {
     assert(timer->task.run_timer != NULL);
     if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
-        return timer->task.pool == pool ? move(pool, timer, times) : move_here(pool, timer, times.due);
+        return timer->task.pool == pool ? move(pool, timer, times.now, times.due, times.uses_no_lane)
+                                        : move_here(pool, timer, times.due);
     int error = timer->task.pool != pool ? change_scheduler(pool, timer) : 0;
     return error < 0 ? error : insert(pool, timer, times);
 }

@@ -270,12 +270,14 @@ static struct hora__detached *copy_task(struct timer_queue *timer_queue, struct 
     return detached;
 }
 
-/* Inserts a task or timer into a lane that has room, under its lock. Returns 0 or HORA_ENOMEM. */
-HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *lane, uint64_t *ret_number)
+/* Inserts a task or timer into the lane with this index, which has room, under its lock. Returns 0 or
+ * HORA_ENOMEM. */
+HORA__INLINE int add_to_lane(const struct arrival *arrival, int index, uint64_t *ret_number)
 {
-    assert(hora__mutex_held(&lane->lock));
     struct timer_queue *timer_queue = arrival->timer_queue;
     struct hora__lanes *lanes = timer_queue->store.lanes;
+    struct hora__lane *lane = &lanes->lanes[index];
+    assert(hora__mutex_held(&lane->lock));
     struct hora__timer *timer = arrival->timer;
     struct hora__detached *detached =
         timer != NULL ? &timer->task : copy_task(timer_queue, lane, arrival->offer->task);
@@ -286,7 +288,7 @@ HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *l
     } else {
         set_pending(timer_queue, timer);
         if (!arrival->was_taken)
-            detached->lane = (uint8_t)(lane - lanes->lanes);
+            detached->lane = (uint8_t)index;
         hora__lane_add(lanes, lane, &detached->entry.by_due, arrival->due, arrival->now);
     }
     *ret_number = detached->entry.by_due.sequence; /* now: once the lock is released, a worker may free it */
@@ -301,13 +303,13 @@ HORA__INLINE int insert_by_lane(const struct arrival *arrival, uint64_t *ret_num
     struct hora__lanes *lanes = arrival->timer_queue->store.lanes;
     if (arrival->due <= hora__atomic64_load(&lanes->floor))
         return HORA_ENOTSUP; /* the lane would refuse it, so its lock need not be taken */
-    struct hora__lane *lane =
-        &lanes->lanes[arrival->was_taken ? arrival->timer->task.lane : hora__lanes_mine(lanes)];
+    int index = arrival->was_taken ? arrival->timer->task.lane : hora__lanes_mine(lanes);
+    struct hora__lane *lane = &lanes->lanes[index];
     hora__mutex_lock(&lane->lock);
     hora__lane_mark_filled(lane);
     int error = lane->count == HORA__LANE_ROOM ? HORA_EFULL : HORA_ENOTSUP;
     if (hora__lane_admits(lanes, lane, arrival->due) && is_admitted(arrival))
-        error = add_to_lane(arrival, lane, ret_number);
+        error = add_to_lane(arrival, index, ret_number);
     hora__lane_leave(lane);
     return error;
 }
