@@ -272,10 +272,11 @@ HORA_API int hora_future_describe(hora_future *future, char *text, size_t size);
 
 /* hora_future_on_done - call done(future, arg) once when the future is done, then drop(arg)
  *
- * The callback runs on the thread that completes or cancels the future, after waiting threads have been
- * woken. If the future is already done, it runs immediately on the calling thread. No lock is held, so the
- * callback may call any function of hora. Callbacks run in the order of registration. If the future is freed
- * without ever being done, hora calls only drop(arg).
+ * The callback runs on the thread that completes or cancels the future, after waiting threads have been woken
+ * and after the groups and completion services that contain the future have counted it as done. If the future
+ * is already done, the callback runs immediately on the calling thread. No lock is held, so the callback may
+ * call any function of hora. Callbacks run in the order of registration. If the future is freed without ever
+ * being done, hora calls only drop(arg).
  *
  * Callbacks and destructors never nest. If a callback, or a drop or drop_result that hora calls for a future,
  * completes or cancels another future, releases its last reference, or registers a callback on a future that

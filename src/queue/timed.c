@@ -20,6 +20,11 @@
  *              the limit is the time until which they sleep (guard). So a thread with an element that is due
  *              sooner takes the queue's lock and wakes the leader. Once an element is in the lane, the thread
  *              that put it does not touch the queue again: a taker may take the element and free the queue.
+ * Own lane     The inbox lanes of timer/lanes.h hold nodes that are part of the tasks, and absorbing them
+ *              moves each node into the heap. An element of a queue has no node: it is a pointer of the user.
+ *              So the lane of a queue is a chain of far batches, which hold the elements themselves, and a
+ *              taker absorbs a batch as a whole. Elements need no memory of their own, and most of them never
+ *              pass through the heap.
  * Order        The lane's lock guards the sequence numbers, also those of elements that are put under the
  *              queue's lock. So elements that are due at the same time leave in the order of their insertion.
  * Elements     An element of a batch is a record beside the slots of the batch. A single element is a node of
