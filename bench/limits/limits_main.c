@@ -59,7 +59,7 @@ static void allocate_and_free(void)
     free(memory);
 }
 
-static void wake_nobody(void)
+static void wake_none(void)
 {
     syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -128,9 +128,9 @@ static void limit_malloc(const struct peer_workload *w, long amount, bool warms_
     report_calls(w, warms_up ? 1 : amount, allocate_and_free);
 }
 
-static void limit_wake_nobody(const struct peer_workload *w, long amount, bool warms_up)
+static void limit_wake_none(const struct peer_workload *w, long amount, bool warms_up)
 {
-    report_calls(w, warms_up ? 1 : amount, wake_nobody);
+    report_calls(w, warms_up ? 1 : amount, wake_none);
 }
 
 /* ---- one thread hands elements over to another one, through a ring that only the two use ---- */
@@ -354,7 +354,7 @@ static const struct peer_workload workloads[] = {
     {"limit.ring.malloc", limit_ring_and_malloc, .producers = 1},
     {"limit.spin", limit_spin, .producers = 1},
     {"limit.wake", limit_wake, .producers = 1},
-    {"limit.wake.nobody", limit_wake_nobody, .producers = 1},
+    {"limit.wake.none", limit_wake_none, .producers = 1},
     {"limit.sleep.exact", limit_sleep_exact, .producers = 1},
     {"limit.sleep.usual", limit_sleep_usual, .producers = 1},
     {"limit.sleep.cpu", limit_sleep_cpu, .producers = 1},

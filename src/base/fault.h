@@ -29,8 +29,8 @@
     X(FUTURE_READ_RELAXED, "a thread that sees a done future does not see the effects of its task")     \
     X(CLAIMS_OFFERED_RELAXED, "an offered task can be claimed before it is written")                    \
     X(CLAIMS_TAKEN_RELAXED, "a claimed task is read in an outdated state")                              \
-    X(LANE_FILLED_RELAXED, "a lane that is posted to may be passed over as empty")                      \
-    X(LANE_EMPTY_RELAXED, "a lane is taken for empty by what was so before")                            \
+    X(LANE_FILLED_RELAXED, "a lane into which a thread inserts is skipped as empty")                    \
+    X(LANE_EMPTY_RELAXED, "a lane is taken for empty because its word is outdated")                     \
     X(TIMER_ENDS_RELAXED, "a timer belongs to the caller before hora has finished with it")             \
     X(WAITER_RESOLVED_RELAXED, "a resolved waiter does not see what it waited for")                     \
     X(NAME_ADDED_RELAXED, "a name is found before it is written")                                       \
@@ -96,7 +96,7 @@
     X(CLOCK_RUN_SKIPS_END, "a run does not wake the sleepers whose time is its end")                      \
     X(CLOCK_RUN_ENDS_EARLY, "a run ends before the sleepers whose time is its end have gone on")          \
     X(CLOCK_RUNS_AHEAD, "a run goes on before all due threads count as running")                          \
-    X(CLOCK_TELLER_KEEPS_ALL, "a thread that ends while it reports a clock step blocks all tasks")        \
+    X(CLOCK_NOTIFIER_BLOCKS_ALL, "a thread that ends while it reports a clock step blocks all tasks")     \
     X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake the threads that watch it")             \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                           \
     X(FUTURE_ENDS_WITH_ANY_THREAD, "a future fails with a thread that met it while another runs it")      \
@@ -105,7 +105,7 @@
     X(FUTURE_NAME_UNLOCKED, "a name is read while another thread may drop the argument that it is in")    \
     X(CANCEL_FORGETS_INBOX, "a cancelled task that is still in an inbox lane is not found")               \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                   \
-    X(POOL_EXECUTE_LETS_GO, "a queued task is checked again without a reference")                         \
+    X(POOL_EXECUTE_HAS_NO_REFERENCE, "a queued task is checked again without a reference")                \
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")                 \
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                                 \
     X(POOL_BOOKS_TOO_SOON, "a worker's last task is booked before the worker is idle")                    \
@@ -114,7 +114,7 @@
     X(ADMISSION_COUNTS_A_THREAD_MORE, "admission counts one thread too many")                             \
     X(ADMISSION_FORGETS_RATE, "no worker wakes up when the rate of a class lets a task begin")            \
     X(ADMISSION_FORGETS_AWAITED, "a worker that awaits a task is not told that its key is free")          \
-    X(ADMISSION_WAKES_NOBODY, "the end of a task lets others begin, and no worker is told")               \
+    X(ADMISSION_WAKES_NO_WORKER, "the end of a task lets others begin, and no worker is woken")           \
     X(FUTURE_NUDGE_UNSEEN, "a worker about to wait for a task is not told that it may run it")            \
     X(ADMISSION_LIMIT_IS_ONE_MORE, "a class runs one more than its limit")                                \
     X(ADMISSION_KEY_UNSEEN, "tasks of one key run at the same time")                                      \
@@ -123,7 +123,7 @@
     X(ADMISSION_NEXT_UNSEEN, "no worker wakes up when admission lets a due task begin")                   \
     X(ADMISSION_MOVE_KEEPS_TICKET, "a due task that is re-timed goes on waiting for admission")           \
     X(ADMISSION_HIDES_WAITING, "nothing that waits for admission is visited, as in a sweep")              \
-    X(ADMISSION_CHANGE_UNSEEN, "a class gets another limit, and no worker is told")                       \
+    X(ADMISSION_CHANGE_UNSEEN, "a class gets another limit, and no worker is woken")                      \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                        \
     X(CONCLUDE_FORGETS_PENDING, "a future that ends within a callback is never concluded")                \
     X(CONCLUDE_CALLS_OWN_LATE, "a callback waits for a group whose listener comes after it")              \
@@ -131,12 +131,12 @@
     X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")            \
     X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told about it")                            \
     X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                                   \
-    X(POOL_COUNTED_ON_NOBODY, "a worker that was counted but not started leaves its task behind")         \
+    X(POOL_FAILED_START_LEAVES_TASK, "a worker that was counted but not started leaves its task behind")  \
     X(POOL_KEEPS_UNSTAFFED, "a task for which no thread can be started is accepted")                      \
     X(POOL_STRANDED_UNSEEN, "threads that wait for a pool without workers do not start one")              \
     X(POOL_LAST_WORKER_JUST_LEAVES, "the last worker ends although it cannot be replaced")                \
     X(FUTURE_WAITS_UNATTENDED, "a thread waits for a task that no worker will run")                       \
-    X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                                \
+    X(GROUP_WAKES_NO_WAITER, "a group that becomes empty releases no waiter")                             \
     X(COMPLETION_TRIES_ONCE, "room that appears while a future is offered goes unnoticed")                \
     X(POOL_LEAVES_LAST_WORKER, "the last worker is not told that what it waited for is gone")             \
     X(LANE_BELOW_FLOOR, "a task that is due by the last clock reading goes into a lane all the same")     \
@@ -144,9 +144,9 @@
     X(LANE_CLOSED_UNSEEN, "a task goes into a lane of a scheduler that has been shut down")               \
     X(LANE_MISPLACES, "an entry that moves within a lane does not know its new position")                 \
     X(LANE_LOOKS_TOO_SOON, "a leader goes to sleep without checking the lanes again")                     \
-    X(LANE_TELLS_NOBODY, "an entry ahead of all others does not wake the sleeping leader")                \
-    X(LANE_HOUSES_NOBODY, "a future in a lane is not known to belong to the timer queue")                 \
-    X(CANCEL_NOTICES_NOBODY, "threads that wait for a cancelled future are not told")                     \
+    X(LANE_WAKES_NO_LEADER, "an entry ahead of all others does not wake the sleeping leader")             \
+    X(LANE_COUNTS_NO_REFERENCE, "a future in a lane is not known to belong to the timer queue")           \
+    X(CANCEL_WAKES_NO_WAITER, "threads that wait for a cancelled future are not woken")                   \
     X(CANCEL_TELLS_TOO_LATE, "a cancelled future leaves the books before it is done")                     \
     X(TIMER_QUEUE_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                  \
     X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                           \
@@ -154,7 +154,7 @@
     X(SERIES_NO_RECHECK, "a series that was put back is not looked at again")                             \
     X(SERIES_RUNS_AFTER_STOP, "a task that a worker has taken runs although the state forbids it")        \
     X(RESCHEDULE_AFTER_THE_END, "a series that is ending can be re-timed, without effect")                \
-    X(RESCHEDULE_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                     \
+    X(RESCHEDULE_WAKES_NO_LEADER, "a task that is moved ahead does not wake the leader")                  \
     X(CLOCK_SET_BACK_UNSEEN, "series on the wall clock wait for the old time after it was set back")      \
     X(CLOCK_SET_BACK_UNSEEN_BY_RUN, "... if a worker has them at that moment")                            \
     X(ZONES_REFRESH_UNSEEN, "waiting tasks keep a time of a zone's old rules")                            \
@@ -178,12 +178,12 @@
     X(OVERLAP_ONE_TOO_MANY, "one run more than allowed goes on at the same time")                         \
     X(OVERLAP_RUNS_AFTER_CANCEL, "an overlapping run begins although its series is over")                 \
     X(OVERLAP_NEVER_CLOSES, "the last overlapping run does not complete its series")                      \
-    X(OVERLAP_TELLS_NOBODY, "overlapping runs are not interrupted with their series")                     \
+    X(OVERLAP_INTERRUPTS_NO_RUN, "overlapping runs are not interrupted with their series")                \
     X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")         \
     X(BACKLOG_SHOWN_TOO_SOON, "a detached task enters after the queue was made visible")                  \
     X(TIMER_QUEUE_SHOWN_TOO_SOON, "a detached task is scheduled after the timer queue was made visible")  \
     X(TIMER_QUEUE_SHOWS_HEAP_ONLY, "a detached task in a lane is not made visible")                       \
-    X(DETACHED_TELLS_NOBODY, "a detached task ahead of all others wakes no worker")                       \
+    X(DETACHED_WAKES_NO_WORKER, "a detached task ahead of all others wakes no worker")                    \
     X(TIMER_QUEUE_CLOSED_UNSEEN, "a detached task is scheduled although the scheduler is closed")         \
     X(TIMER_QUEUE_SHOWS_LATER, "a task that becomes a future loses its order among tasks due together")   \
     X(FAR_STAYS_BEHIND, "a detached task in a far batch is not fetched when it is due")                   \
@@ -191,7 +191,7 @@
     X(TIMER_QUEUE_KEEPS_UNSTAFFED, "a detached task without a thread stays queued and is refused")        \
     X(DETACHED_SWEPT_UNSEEN, "shutdown leaves detached tasks in the timer queue")                         \
     X(TIMER_CLOSED_UNSEEN, "a timer is started although the scheduler is closed")                         \
-    X(TIMER_TELLS_NOBODY, "a timer ahead of all others wakes no worker")                                  \
+    X(TIMER_WAKES_NO_WORKER, "a timer ahead of all others wakes no worker")                               \
     X(TIMER_GOES_UNHEARD, "a timer is cancelled without telling the thread that waits for it")            \
     X(TIMER_CANCEL_FORGETS_LANE, "a timer that is still in a lane is not found")                          \
     X(TIMER_SWEPT_UNSEEN, "shutdown and stop leave timers in the timer queue")                            \

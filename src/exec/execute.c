@@ -171,7 +171,7 @@ enum ownership {
  * of another future if this one had run and been freed. */
 static bool has_own_reference(enum ownership ownership)
 {
-    return ownership != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
+    return ownership != GIVEN || !HORA__FAULT(POOL_EXECUTE_HAS_NO_REFERENCE);
 }
 
 /* Notes when a future was submitted that only the caller has seen. Not inlined, so that pools without an

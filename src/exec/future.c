@@ -603,7 +603,7 @@ HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock));
     return hora__future_state(future) == HORA__FUTURE_NEW && future->runner == NULL &&
-           (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_NOTICES_NOBODY)) &&
+           (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_WAKES_NO_WAITER)) &&
            future->listeners == NULL && future->event == NULL && future->task.drop == NULL &&
            future->owner != NULL && future->owner->counts_cancelled == NULL;
 }

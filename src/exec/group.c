@@ -168,7 +168,7 @@ static void member_done(hora_future *future, void *context)
         hora__object_visit(&group->object); /* keeps the group alive for cancel_others */
     }
     if (group->members.count == 0) {
-        if (!HORA__FAULT(GROUP_WAKES_NOBODY))
+        if (!HORA__FAULT(GROUP_WAKES_NO_WAITER))
             hora__waiters_resolve_all(&group->waiters, 0, &wakes); /* I1 */
         show_locked(group);
     }

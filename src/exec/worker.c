@@ -195,7 +195,7 @@ static void serve_queue(struct hora__worker *worker)
 {
     assert(worker->must_serve);
     worker->must_serve = false;
-    if (!HORA__FAULT(ADMISSION_WAKES_NOBODY))
+    if (!HORA__FAULT(ADMISSION_WAKES_NO_WORKER))
         hora__work_look(worker->pool->queue);
 }
 

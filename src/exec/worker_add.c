@@ -207,7 +207,7 @@ static void stand_in(hora_pool *pool)
     int32_t control = hora__atomic_load(&pool->control);
     bool needed = hora__count_of(control) == 0 && hora__state_of(control) < HORA__STOP &&
                   !hora__pool_queue_is_empty(pool);
-    if (needed && !HORA__FAULT(POOL_COUNTED_ON_NOBODY))
+    if (needed && !HORA__FAULT(POOL_FAILED_START_LEAVES_TASK))
         (void)hora__worker_add(pool, NULL, false);
 }
 

@@ -158,7 +158,7 @@ static void notify(void *arg)
 static void notifier_ends(void *arg)
 {
     const struct notification *notification = arg;
-    if (!HORA__FAULT(CLOCK_TELLER_KEEPS_ALL))
+    if (!HORA__FAULT(CLOCK_NOTIFIER_BLOCKS_ALL))
         end_notification(notification->pool->queue);
 }
 

@@ -139,7 +139,7 @@ static void series_done(hora_future *future, void *context)
     struct hora__scheduled *scheduled = context;
     enum hora__future_state state = hora__future_state(future);
     bool interrupt = state == HORA__FUTURE_INTERRUPTING || state == HORA__FUTURE_INTERRUPTED;
-    if (state == HORA__FUTURE_NORMAL || HORA__FAULT(OVERLAP_TELLS_NOBODY))
+    if (state == HORA__FUTURE_NORMAL || HORA__FAULT(OVERLAP_INTERRUPTS_NO_RUN))
         return;
     struct overlapping_run *overlapping;
     while ((overlapping = next_to_cancel(scheduled)) != NULL) {

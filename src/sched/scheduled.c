@@ -453,7 +453,7 @@ static void leave_changed(struct hora__scheduled *scheduled)
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     if (scheduled->entry.stage == HORA__WAITS) {
         hora__timer_queue_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
-        if (!HORA__FAULT(RESCHEDULE_WAKES_NOBODY))
+        if (!HORA__FAULT(RESCHEDULE_WAKES_NO_LEADER))
             hora__queue_serve(scheduled->queue, NULL, &wakes);
     }
     hora__queue_exit(scheduled->queue, &wakes);

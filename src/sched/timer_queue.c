@@ -278,13 +278,13 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
                     (hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(LANE_CLOSED_UNSEEN));
     if (admitted) {
         hora__lane_add(lanes, lane, &scheduled->entry.by_due, due, now); /* I3 */
-        lane->inserted_references += adds_reference && !HORA__FAULT(LANE_HOUSES_NOBODY);
+        lane->inserted_references += adds_reference && !HORA__FAULT(LANE_COUNTS_NO_REFERENCE);
     }
     hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
     /* The horizon is read after the insertion, as lanes.c requires. */
     if (!admitted)
         scheduled->entry.stage = HORA__OUT;
-    else if (hora__lanes_is_ahead(lanes, due) && !HORA__FAULT(LANE_TELLS_NOBODY))
+    else if (hora__lanes_is_ahead(lanes, due) && !HORA__FAULT(LANE_WAKES_NO_LEADER))
         hora__work_look(&timer_queue->base.queue);
     return admitted;
 }

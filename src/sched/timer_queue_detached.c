@@ -401,7 +401,7 @@ int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *o
     if (error == HORA_EFULL || error == HORA_ENOTSUP)
         return insert_with_lock(&arrival, error == HORA_EFULL, ret_number);
     if (error == 0 && hora__lanes_is_ahead(timer_queue->store.lanes, due) &&
-        !HORA__FAULT(DETACHED_TELLS_NOBODY))
+        !HORA__FAULT(DETACHED_WAKES_NO_WORKER))
         hora__work_look(queue);
     return error;
 }
@@ -431,7 +431,7 @@ static inline int insert_shortly(struct timer_queue *timer_queue, struct hora__t
 static inline void wake_for(const hora_pool *pool, hora_ns due)
 {
     if (hora__lanes_is_ahead(timer_queue_of(pool->queue)->store.lanes, due) &&
-        !HORA__FAULT(TIMER_TELLS_NOBODY))
+        !HORA__FAULT(TIMER_WAKES_NO_WORKER))
         hora__work_look(pool->queue);
 }
 

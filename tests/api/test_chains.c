@@ -465,7 +465,7 @@ static int submit_and_wait(void *arg, void **ret_result)
 
 /* Each runs the next one on its own stack, but not to any depth. Where a wait would never end it is refused;
  * then all tasks run in the end. */
-static void wait_in_a_chain(int threads, bool by_value)
+static void wait_in_a_chain(int threads, bool detached)
 {
     struct chain chain;
     hora_future *first;
@@ -478,7 +478,7 @@ static void wait_in_a_chain(int threads, bool by_value)
         chain.links[i] = (struct link){.chain = &chain, .number = i};
     deadlocks = 0;
     CHECK_OK(hora_pool_new_fixed(threads, HORA_POOL_OPTIONS(.stack_size = 64 << 10), &pool, NULL));
-    if (by_value) {
+    if (detached) {
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(submit_and_wait, &chain.links[0])));
     } else {
         CHECK_OK(hora_pool_submit(pool, HORA_TASK(submit_and_wait, &chain.links[0]), &first));

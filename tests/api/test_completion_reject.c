@@ -52,7 +52,7 @@ TEST(completion_delivers_what_a_rule_has_dropped, "")
 
 /* The caller has the future, too, and may still run it. If it does not, everything is freed with the last
  * reference, before or after the service. */
-TEST(completion_lets_go_what_nobody_runs, "")
+TEST(completion_releases_tasks_that_will_not_run, "")
 {
     for (int way = 0; way < 3; way++) {
         struct rig r;

@@ -101,7 +101,7 @@ TEST_REAL(dump_fd_waits_for_room_where_others_do_not, "")
     rig_close(&r);
 }
 
-TEST_REAL(dump_fd_says_that_nobody_reads, "")
+TEST_REAL(dump_fd_reports_that_no_process_reads, "")
 {
     struct rig r;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;

@@ -389,7 +389,7 @@ TEST(events_may_stop_the_pool, "")
 
 /* A listener gets only the events for which it has functions. A pool whose listener has none for runs needs
  * no futures. */
-TEST(events_that_nobody_wants_are_not_told, "")
+TEST(events_without_a_listener_are_not_reported, "")
 {
     struct rig r;
     struct diary diary;

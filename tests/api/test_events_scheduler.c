@@ -135,7 +135,7 @@ TEST(events_of_runs_that_overlap_name_their_series, "")
 }
 
 /* Also if no caller has the future: a listener can query the future that it is shown. */
-TEST(events_of_what_nobody_has_a_handle_of, "")
+TEST(events_of_tasks_without_a_handle, "")
 {
     struct stage s;
     struct diary diary;
@@ -204,7 +204,7 @@ static int nothing(void *arg, void **ret_result)
 }
 
 /* Without any other listener, and without any task on another clock. */
-TEST(events_of_clocks_need_nobody_else_who_watches, "")
+TEST(events_of_clocks_need_no_other_watcher, "")
 {
     struct fixture f;
     struct diary diary;

@@ -347,7 +347,7 @@ TEST(explain_knows_how_long_the_oldest_has_waited, "")
 
 TEST(explain_knows_how_long_the_oldest_has_waited_if_it_is_measured, "")
 {
-    for (int by_value = 0; by_value < 2; by_value++) {
+    for (int detached = 0; detached < 2; detached++) {
         struct rig r;
         rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
         struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
@@ -355,7 +355,7 @@ TEST(explain_knows_how_long_the_oldest_has_waited_if_it_is_measured, "")
 
         CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &blocker)));
         settle(&r.f);
-        if (by_value)
+        if (detached)
             CHECK_OK(hora_pool_execute(r.pool, RESIZE(job_run, &job)));
         else
             oldest = submit(&r, RESIZE(job_run, &job));

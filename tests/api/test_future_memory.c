@@ -19,7 +19,7 @@ TEST(future_that_never_ran_drops_its_task_with_the_last_reference, "")
     CHECK_POINTER(hora_future_unref(NULL), NULL);
 }
 
-TEST(future_result_is_dropped_unless_somebody_takes_it, "")
+TEST(future_result_is_dropped_unless_it_is_taken, "")
 {
     for (int take = 0; take < 2; take++) {
         struct job job = A_JOB(NULL);
@@ -246,7 +246,7 @@ TEST(future_reclaim_lets_an_executed_task_run, "")
     rig_close(&r);
 }
 
-TEST(future_reclaim_cancels_what_nobody_will_run, "")
+TEST(future_reclaim_cancels_a_task_that_will_not_run, "")
 {
     struct job job = A_JOB(NULL);
     hora_future_storage storage;

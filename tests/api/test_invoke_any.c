@@ -226,7 +226,7 @@ TEST(invoke_any_takes_a_cancelled_task_for_a_failure, "CP-INV1")
     venue_close(&v);
 }
 
-TEST(invoke_any_drops_a_result_that_nobody_wants, "")
+TEST(invoke_any_drops_the_results_that_it_does_not_return, "")
 {
     struct venue v;
     struct job job = A_JOB(&v.r);

@@ -193,7 +193,7 @@ static void open_scheduler(struct rig *r, int threads)
     scheduler_open(r, false, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .metrics = HORA_METRICS()));
 }
 
-static void check_lateness(bool by_value)
+static void check_lateness(bool detached)
 {
     struct rig r;
     hora_future *future = NULL;
@@ -201,7 +201,7 @@ static void check_lateness(bool by_value)
     struct work slow = {&r, HORA_MS(5), 0}, quick = {&r, 0, 0};
 
     CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&slow, "slow"), HORA_MS(10), NULL));
-    CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "late"), HORA_MS(12), by_value ? NULL : &future));
+    CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "late"), HORA_MS(12), detached ? NULL : &future));
     pass(&r, HORA_MS(10));
     CHECK_MEASURE(&r, "slow", LATENESS, 1, 0, 0);
     CHECK_INT(counted(&r, NULL).latest, 0);

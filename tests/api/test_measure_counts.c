@@ -161,7 +161,7 @@ TEST(measures_count_what_is_cancelled, "")
 
 TEST(measures_count_scheduled_tasks_that_shutdown_cancels, "")
 {
-    for (int by_value = 0; by_value < 2; by_value++) {
+    for (int detached = 0; detached < 2; detached++) {
         struct rig r;
         hora_future *future = NULL;
         scheduler_open(
@@ -169,7 +169,7 @@ TEST(measures_count_scheduled_tasks_that_shutdown_cancels, "")
             HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .metrics = HORA_METRICS()));
         struct work quick = {&r, 0, 0};
         CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "never"), HORA_SECONDS(1),
-                                         by_value ? NULL : &future));
+                                         detached ? NULL : &future));
         settle(&r.f);
         CHECK_OK(hora_pool_shutdown(r.pool));
         settle(&r.f);
@@ -230,13 +230,13 @@ TEST(measures_refuse_what_makes_no_sense, "")
     CHECK_INT(hora_pool_get_distribution(NULL, NULL, HORA_METRIC_WAIT, &distribution), HORA_EINVAL);
     CHECK_INT(hora_pool_get_distribution(r.pool, NULL, HORA_METRIC_WAIT, NULL), HORA_EINVAL);
     CHECK_INT(hora_pool_get_distribution(r.pool, NULL, (hora_metric)3, &distribution), HORA_EINVAL);
-    CHECK_INT(hora_pool_get_distribution(r.pool, "nobody", HORA_METRIC_WAIT, &distribution), HORA_ENOENT);
+    CHECK_INT(hora_pool_get_distribution(r.pool, "unknown", HORA_METRIC_WAIT, &distribution), HORA_ENOENT);
     CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, -0.1, &value), HORA_EINVAL);
     CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 1.1, &value), HORA_EINVAL);
     CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 0.5, NULL), HORA_EINVAL);
-    CHECK_INT(hora_pool_quantile(r.pool, "nobody", HORA_METRIC_RUN, 0.5, &value), HORA_ENOENT);
+    CHECK_INT(hora_pool_quantile(r.pool, "unknown", HORA_METRIC_RUN, 0.5, &value), HORA_ENOENT);
     CHECK_INT(hora_pool_get_counts(r.pool, NULL, NULL), HORA_EINVAL);
-    CHECK_INT(hora_pool_get_counts(r.pool, "nobody", &counts), HORA_ENOENT);
+    CHECK_INT(hora_pool_get_counts(r.pool, "unknown", &counts), HORA_ENOENT);
     CHECK_INT(hora_pool_task_names(r.pool, names, -1), HORA_EINVAL);
     CHECK_INT(hora_pool_task_names(r.pool, NULL, 1), HORA_EINVAL);
     CHECK_INT(hora_pool_task_names(r.pool, names, 1), 0);

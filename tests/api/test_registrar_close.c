@@ -198,7 +198,7 @@ static int do_nothing(void *arg, void **ret_result)
     return 0;
 }
 
-TEST(registrar_calls_nobody_under_its_lock, "")
+TEST(registrar_calls_no_user_code_under_its_lock, "")
 {
     struct stage s;
     atomic_int drops = 0;

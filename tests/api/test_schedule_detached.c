@@ -33,7 +33,7 @@ static void check_jobs(struct job *jobs, int runs)
 
 /* ---- endings ---- */
 
-TEST(schedule_by_value_ends_by_its_code, "")
+TEST(schedule_detached_ends_by_its_code, "")
 {
     struct rig r;
     static const int codes[] = {0, 7, HORA_ECANCELED, HORA_EREJECTED, HORA_EABANDONED};
@@ -83,7 +83,7 @@ static void drop_bare_result(void *result)
     bare_result_drops++;
 }
 
-TEST(schedule_by_value_keeps_what_a_task_has, "")
+TEST(schedule_detached_keeps_what_a_task_has, "")
 {
     enum { FORMS_OF_A_TASK = 8 };
     struct rig r;
@@ -126,7 +126,7 @@ static int end_thread(void *arg, void **ret_result)
     pthread_exit(NULL);
 }
 
-TEST_REAL(schedule_by_value_that_ends_its_thread_is_abandoned, "")
+TEST_REAL(schedule_detached_that_ends_its_thread_is_abandoned, "")
 {
     struct rig r;
     struct job bad = A_JOB(&r), good = A_JOB(&r);
@@ -187,12 +187,12 @@ static void check_order(bool looks)
     rig_close(&r);
 }
 
-TEST(schedule_by_value_keeps_the_order, "")
+TEST(schedule_detached_keeps_the_order, "")
 {
     check_order(false);
 }
 
-TEST(schedule_by_value_keeps_the_order_when_shown, "")
+TEST(schedule_detached_keeps_the_order_when_shown, "")
 {
     check_order(true);
 }
@@ -225,7 +225,7 @@ static int schedule_very_many(struct rig *r)
     return count;
 }
 
-TEST(schedule_by_value_keeps_the_order_of_very_many, "")
+TEST(schedule_detached_keeps_the_order_of_very_many, "")
 {
     struct rig r;
     int count = schedule_very_many(&r);
@@ -242,7 +242,7 @@ TEST(schedule_by_value_keeps_the_order_of_very_many, "")
     rig_close(&r);
 }
 
-TEST(schedule_by_value_of_very_many_is_abandoned_by_stop, "")
+TEST(schedule_detached_of_very_many_is_abandoned_by_stop, "")
 {
     struct rig r;
     int count = schedule_very_many(&r);
@@ -252,7 +252,7 @@ TEST(schedule_by_value_of_very_many_is_abandoned_by_stop, "")
     rig_close(&r);
 }
 
-TEST(schedule_by_value_is_never_early, "")
+TEST(schedule_detached_is_never_early, "")
 {
     struct rig r;
     struct beat beat = {.rig = NULL};
@@ -272,7 +272,7 @@ TEST(schedule_by_value_is_never_early, "")
 
 /* ---- the end of the scheduler ---- */
 
-TEST(schedule_by_value_runs_after_shutdown, "")
+TEST(schedule_detached_runs_after_shutdown, "")
 {
     struct rig r;
     struct job jobs[JOBS], late = A_JOB(&r);
@@ -289,7 +289,7 @@ TEST(schedule_by_value_runs_after_shutdown, "")
     rig_close(&r);
 }
 
-TEST(schedule_by_value_is_cancelled_by_the_rule_for_delayed_tasks, "")
+TEST(schedule_detached_is_cancelled_by_the_rule_for_delayed_tasks, "")
 {
     for (int later = 0; later < 2; later++) {
         struct rig r;
@@ -314,7 +314,7 @@ TEST(schedule_by_value_is_cancelled_by_the_rule_for_delayed_tasks, "")
     }
 }
 
-TEST(schedule_by_value_is_handed_back_by_stop_as_futures, "")
+TEST(schedule_detached_is_handed_back_by_stop_as_futures, "")
 {
     struct rig r;
     struct job jobs[JOBS];
@@ -337,7 +337,7 @@ TEST(schedule_by_value_is_handed_back_by_stop_as_futures, "")
     rig_close(&r);
 }
 
-TEST(schedule_by_value_is_abandoned_by_stop_without_a_list, "")
+TEST(schedule_detached_is_abandoned_by_stop_without_a_list, "")
 {
     struct rig r;
     struct job jobs[JOBS];
@@ -352,7 +352,7 @@ TEST(schedule_by_value_is_abandoned_by_stop_without_a_list, "")
 
 /* ---- looking ---- */
 
-TEST(schedule_by_value_is_shown_as_futures, "")
+TEST(schedule_detached_is_shown_as_futures, "")
 {
     struct rig r;
     struct job jobs[JOBS], later = A_JOB(&r);
@@ -385,7 +385,7 @@ TEST(schedule_by_value_is_shown_as_futures, "")
     rig_close(&r);
 }
 
-TEST(schedule_by_value_survives_a_purge, "")
+TEST(schedule_detached_survives_a_purge, "")
 {
     struct rig r;
     struct job jobs[JOBS];
@@ -399,7 +399,7 @@ TEST(schedule_by_value_survives_a_purge, "")
     rig_close(&r);
 }
 
-TEST(schedule_by_value_counts_as_unfinished, "")
+TEST(schedule_detached_counts_as_unfinished, "")
 {
     struct rig r;
     struct job jobs[JOBS];
@@ -431,7 +431,7 @@ static void count_drop(void *arg)
 
 /* Enough tasks to need many blocks of each size. Half of them run, and so make room, before the others are
  * scheduled. */
-TEST_REAL(schedule_by_value_of_many, "")
+TEST_REAL(schedule_detached_of_many, "")
 {
     enum { MANY = 20000 };
     struct rig r;

@@ -115,8 +115,8 @@ static hora_ns close_registrar(const hora_trigger_context *context, void *arg)
     return HORA_NEVER;
 }
 
-/* The registrar is closed while functions are scheduled, and the scheduler refuses one of them. The code and the
- * message both say that the registrar is closed. */
+/* The registrar is closed while functions are scheduled, and the scheduler refuses one of them. The code and
+ * the message both say that the registrar is closed. */
 TEST(scheduled_functions_that_meet_a_close_are_told_of_it, "")
 {
     struct office o;

@@ -326,7 +326,7 @@ TEST(scheduler_delay_of_zero_or_less_is_at_once, "CP-STPE3")
     }
 }
 
-TEST(scheduler_runs_tasks_that_nobody_asks_for, "")
+TEST(scheduler_runs_tasks_without_a_handle, "")
 {
     struct rig r;
     struct job jobs[FORMS] = {A_JOB(&r), A_JOB(&r), A_JOB(&r)};

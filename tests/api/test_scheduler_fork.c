@@ -137,7 +137,7 @@ static void call_scheduler_of_values(struct family *family)
 }
 
 /* Not settled before: the worker may just be starting. */
-TEST_REAL(schedule_by_value_stays_the_parents, "")
+TEST_REAL(schedule_detached_stays_the_parents, "")
 {
     struct family family = {.job = A_JOB(&family.r)};
 

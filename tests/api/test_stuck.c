@@ -47,7 +47,7 @@ TEST(stuck_by_the_rule_of_the_pool, "")
 }
 
 /* Of many short tasks one after the other none is stuck, and neither is an idle worker. */
-TEST(stuck_is_nobody_who_goes_on, "")
+TEST(stuck_is_no_worker_that_makes_progress, "")
 {
     struct rig r;
     struct seen seen = {0};

@@ -255,7 +255,7 @@ static int run_quiesce(struct call *call)
     return hora_pool_await_idle_for(call->object, call->timeout);
 }
 
-TEST(timer_is_cancelled_while_somebody_waits_for_quiet, "")
+TEST(timer_is_cancelled_while_a_thread_awaits_idle, "")
 {
     struct rig r;
     struct call call;

@@ -4,7 +4,7 @@
 
 int kinds_values[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-static int by_value(const void *a, const void *b, void *context)
+static int detached(const void *a, const void *b, void *context)
 {
     (void)context;
     int left = *(const int *)a;
@@ -28,7 +28,7 @@ int kinds_new(enum kind kind, const hora_clock *clock, void (*drop)(void *item),
     case UNFAIR:
         return hora_queue_new_synchronous(&options, ret_queue, NULL);
     case PRIORITY:
-        options.compare = by_value;
+        options.compare = detached;
         return hora_queue_new_priority(1, &options, ret_queue, NULL);
     case DELAY:
     case KINDS:

@@ -190,7 +190,7 @@ LARGE_SCENARIO(backlog_late_searcher_tells_the_next)
 }
 
 /* No thread is woken as long as none sleeps. */
-SCENARIO(backlog_wakes_nobody_in_vain)
+SCENARIO(backlog_wakes_no_worker_without_need)
 {
     void *got = NULL;
     begin(HORA_UNBOUNDED);
@@ -285,17 +285,17 @@ static void post_task_or_be_refused(void *arg)
     *(bool *)arg = error == 0;
 }
 
-static void begin_by_value(void)
+static void begin_detached(void)
 {
     hora__atomic_init(&gate, 0);
     begin(HORA_UNBOUNDED);
 }
 
 /* A thread that changes the control word and then looks sees all detached tasks that will ever be queued. */
-SCENARIO(backlog_task_meets_the_gate)
+SCENARIO(backlog_task_meets_the_close)
 {
     bool posted = false;
-    begin_by_value();
+    begin_detached();
     test_thread *other = test_thread_start(NULL, post_task_or_be_refused, &posted);
     hora__atomic_store(&gate, 1);
     int seen = hora_queue_size(queue);
@@ -311,7 +311,7 @@ SCENARIO(backlog_task_meets_a_show)
 {
     bool posted = false;
     void *item = NULL;
-    begin_by_value();
+    begin_detached();
     test_thread *other = test_thread_start(NULL, post_task_or_be_refused, &posted);
     show();
     int seen = hora_queue_snapshot(queue, &item, 1);
@@ -336,7 +336,7 @@ static void take_task(void *arg)
 SCENARIO(backlog_task_meets_a_taker)
 {
     void *got = NULL;
-    begin_by_value();
+    begin_detached();
     test_thread *taker = test_thread_start(NULL, take_task, &got);
     CHECK_OK(post_task(&values[0]));
     test_thread_join(taker);
@@ -348,7 +348,7 @@ SCENARIO(backlog_task_meets_a_taker)
 
 static void *model[VALUES];
 static int model_size;
-static bool by_value; /* tasks are posted as well, and the queue has not been shown */
+static bool detached; /* tasks are posted as well, and the queue has not been shown */
 
 static int model_find(const void *item)
 {
@@ -373,7 +373,7 @@ static void compare(void)
 
 static void step_in(int capacity)
 {
-    bool as_task = by_value && test_random(2) == 0;
+    bool as_task = detached && test_random(2) == 0;
     void *item = &values[2 * test_random(VALUES / 2) + as_task];
     bool by_hand = test_random(4) == 0;
     if (model_size == VALUES - 1)
@@ -389,7 +389,7 @@ static void step_in(int capacity)
 static void step_out(void)
 {
     void *item = NULL;
-    int error = !by_value && test_random(2) == 0 ? hora_queue_poll(queue, &item) : -!(item = next());
+    int error = !detached && test_random(2) == 0 ? hora_queue_poll(queue, &item) : -!(item = next());
     CHECK_INT(error == 0, model_size > 0);
     if (model_size > 0) {
         CHECK_POINTER(item, model[0]);
@@ -401,7 +401,7 @@ static void step_aside(void)
 {
     void *item = model_size > 0 && test_random(4) > 0 ? model[test_random((uint32_t)model_size)]
                                                       : &values[test_random(VALUES)];
-    if (by_value && number_of(item) % 2 != 0)
+    if (detached && number_of(item) % 2 != 0)
         return; /* a task: which of them equal which is not for the queue to know */
     int at = model_find(item);
     CHECK_INT(hora_queue_remove(queue, item), at >= 0);
@@ -411,9 +411,9 @@ static void step_aside(void)
 
 static void step_aside_or_show(void)
 {
-    if (by_value && test_random(STEPS / 8) == 0) {
+    if (detached && test_random(STEPS / 8) == 0) {
         show();
-        by_value = false;
+        detached = false;
     }
     step_aside();
 }
@@ -422,7 +422,7 @@ static void step_aside_or_show(void)
  * elements in the middle are removed. */
 static void follow_a_plain_list(int capacity, bool with_tasks)
 {
-    by_value = with_tasks;
+    detached = with_tasks;
     hora__atomic_init(&gate, 0);
     begin(capacity);
     model_size = 0;
@@ -437,10 +437,10 @@ static void follow_a_plain_list(int capacity, bool with_tasks)
             step_out();
         else
             step_aside_or_show();
-        if (!by_value && test_random(8) == 0)
+        if (!detached && test_random(8) == 0)
             compare();
     }
-    if (by_value)
+    if (detached)
         CHECK_INT(hora_queue_size(queue), model_size);
     else
         compare();

@@ -78,12 +78,12 @@ static void execute_meets_shutdown(int core_threads)
     end();
 }
 
-LARGE_SCENARIO(by_value_execute_meets_shutdown)
+LARGE_SCENARIO(detached_execute_meets_shutdown)
 {
     execute_meets_shutdown(0);
 }
 
-LARGE_SCENARIO(by_value_execute_meets_shutdown_with_core)
+LARGE_SCENARIO(detached_execute_meets_shutdown_with_core)
 {
     execute_meets_shutdown(1);
 }
@@ -94,7 +94,7 @@ static void stop(void *arg)
 }
 
 /* Each task has run or is handed back, as a future that its new owner may run. */
-LARGE_SCENARIO(by_value_stop_hands_back_futures)
+LARGE_SCENARIO(detached_stop_hands_back_futures)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin(0);
@@ -115,7 +115,7 @@ LARGE_SCENARIO(by_value_stop_hands_back_futures)
 }
 
 /* Without a list they are abandoned. */
-LARGE_SCENARIO(by_value_stop_abandons)
+LARGE_SCENARIO(detached_stop_abandons)
 {
     begin(0);
     test_thread *other = test_thread_start(NULL, stop, NULL);
@@ -128,7 +128,7 @@ LARGE_SCENARIO(by_value_stop_abandons)
 }
 
 /* The last worker leaves when a task is executed: whether or not it leaves, the task runs. */
-LARGE_SCENARIO(by_value_execute_meets_a_leaving_worker)
+LARGE_SCENARIO(detached_execute_meets_a_leaving_worker)
 {
     begin(0);
     execute_one(NULL);
@@ -168,7 +168,7 @@ static void end_busy(void)
 }
 
 /* The queue shows only futures, also for tasks that are executed at the same moment. */
-LARGE_SCENARIO(by_value_execute_meets_a_look)
+LARGE_SCENARIO(detached_execute_meets_a_look)
 {
     begin_busy();
     execute_one(NULL);
@@ -202,7 +202,7 @@ static void look(void *arg)
 }
 
 /* A worker may take a task that is being shown: it runs once, as a task or as a future. */
-LARGE_SCENARIO(by_value_look_meets_a_worker)
+LARGE_SCENARIO(detached_look_meets_a_worker)
 {
     begin(0);
     test_thread *other = test_thread_start(NULL, look, NULL);
@@ -226,7 +226,7 @@ static int note_order(void *arg, void **ret_result)
     return 0;
 }
 
-LARGE_SCENARIO(by_value_keeps_the_order)
+LARGE_SCENARIO(detached_keeps_the_order)
 {
     static int numbers[2 * TASKS] = {0, 1, 2, 3, 4, 5};
     hora_future *futures[TASKS];
@@ -271,7 +271,7 @@ static hora_pool_stats stats(void)
 
 /* A task that ends its thread is abandoned; a task whose drop ends the thread is done. Each is dropped once,
  * and the other tasks run. */
-LARGE_SCENARIO(by_value_task_ends_its_thread)
+LARGE_SCENARIO(detached_task_ends_its_thread)
 {
     begin(0);
     execute(end_thread);
@@ -306,7 +306,7 @@ static int wait_inside(void *arg, void **ret_result)
 
 /* A detached task that waits for a future runs it itself, if no other thread does, even if the future's body
  * ends their thread. */
-LARGE_SCENARIO(by_value_task_waits_for_a_future)
+LARGE_SCENARIO(detached_task_waits_for_a_future)
 {
     struct wait waits[] = {{work, NULL}, {end_thread, NULL}};
     begin(0);
@@ -324,7 +324,7 @@ LARGE_SCENARIO(by_value_task_waits_for_a_future)
 /* ---- no memory ---- */
 
 /* What there is no memory for is not shown, or abandoned instead of handed back; nothing is lost. */
-SWEEP(by_value_survives)
+SWEEP(detached_survives)
 {
     runs = drops = 0;
     int in = 0;

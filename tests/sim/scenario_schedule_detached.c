@@ -53,7 +53,7 @@ static hora_pool_stats stats(void)
 /* ---- waiting ---- */
 
 /* A task that is due earlier wakes the leader, and each begins in time. */
-MEDIUM_SCENARIO(schedule_by_value_is_punctual)
+MEDIUM_SCENARIO(schedule_detached_is_punctual)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2));
     for (int i = 0; i < 3; i++)
@@ -68,7 +68,7 @@ MEDIUM_SCENARIO(schedule_by_value_is_punctual)
 }
 
 /* Those detached wait outside of the heap, in which a future that is due later stands. */
-MEDIUM_SCENARIO(schedule_by_value_comes_in_time)
+MEDIUM_SCENARIO(schedule_detached_comes_in_time)
 {
     hora_future *future;
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -94,7 +94,7 @@ static void schedule_two(void *arg)
     schedule(3, 0);
 }
 
-LARGE_SCENARIO(schedule_by_value_from_two_threads)
+LARGE_SCENARIO(schedule_detached_from_two_threads)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2));
     test_thread *other = test_thread_start(NULL, schedule_two, NULL);
@@ -108,7 +108,7 @@ LARGE_SCENARIO(schedule_by_value_from_two_threads)
 }
 
 /* The last worker leaves when a task is scheduled: whether or not it leaves, the task runs. */
-LARGE_SCENARIO(schedule_by_value_meets_a_leaving_worker)
+LARGE_SCENARIO(schedule_detached_meets_a_leaving_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0));
     schedule(0, 0);
@@ -124,7 +124,7 @@ LARGE_SCENARIO(schedule_by_value_meets_a_leaving_worker)
 
 /* An accepted task runs; the caller owns a rejected one. A future that is scheduled just before the end may
  * be cancelled instead. */
-LARGE_SCENARIO(schedule_by_value_meets_shutdown)
+LARGE_SCENARIO(schedule_detached_meets_shutdown)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     test_thread *other = test_thread_start(NULL, jobs_shut_down, NULL);
@@ -138,7 +138,7 @@ LARGE_SCENARIO(schedule_by_value_meets_shutdown)
 
 /* With the policy for delayed tasks: a task that is not due at the shutdown is cancelled, whenever it was
  * scheduled. */
-SCENARIO(schedule_by_value_meets_shutdown_that_cancels)
+SCENARIO(schedule_detached_meets_shutdown_that_cancels)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));
     test_thread *other = test_thread_start(NULL, jobs_shut_down, NULL);
@@ -154,7 +154,7 @@ SCENARIO(schedule_by_value_meets_shutdown_that_cancels)
 
 /* Each task has run, was cancelled by a worker that had taken it, or is handed back as a future that its new
  * owner may run. */
-LARGE_SCENARIO(schedule_by_value_stop_hands_back_futures)
+LARGE_SCENARIO(schedule_detached_stop_hands_back_futures)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -174,7 +174,7 @@ LARGE_SCENARIO(schedule_by_value_stop_hands_back_futures)
 
 /* Without a list the tasks are abandoned. A task that a worker has taken but not begun does not begin after a
  * stop has returned. */
-LARGE_SCENARIO(schedule_by_value_stop_abandons)
+LARGE_SCENARIO(schedule_detached_stop_abandons)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     schedule(0, 0);
@@ -205,7 +205,7 @@ static int stop_from_inside(void *arg, void **ret_result)
 }
 
 /* The only worker stops the scheduler from inside a task: the second task does not begin after that. */
-SCENARIO(schedule_by_value_does_not_begin_after_stop)
+SCENARIO(schedule_detached_does_not_begin_after_stop)
 {
     atomic_int begun = 0;
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -226,7 +226,7 @@ static void schedule_last(void *arg)
 }
 
 /* The queue shows only futures, also for tasks that are scheduled at the same moment. */
-LARGE_SCENARIO(schedule_by_value_meets_a_look)
+LARGE_SCENARIO(schedule_detached_meets_a_look)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     schedule(0, 1000000);
@@ -259,7 +259,7 @@ static void look(void *arg)
 }
 
 /* A worker may take a task that is being shown: it runs once, as a task or as a future, and in time. */
-LARGE_SCENARIO(schedule_by_value_look_meets_a_worker)
+LARGE_SCENARIO(schedule_detached_look_meets_a_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     for (int i = 0; i < 3; i++)
@@ -286,7 +286,7 @@ static int note_order(void *arg, void **ret_result)
 }
 
 /* Due together, detached and with a future, and perhaps shown in between: in the order of their coming. */
-LARGE_SCENARIO(schedule_by_value_keeps_its_place)
+LARGE_SCENARIO(schedule_detached_keeps_its_place)
 {
     hora_future *future = NULL;
     ordered = 0;
@@ -314,7 +314,7 @@ static void drop_and_end_thread(void *arg)
 
 /* A task that ends its thread is abandoned; a task whose drop ends the thread is done. Each is dropped once,
  * and the other tasks run. */
-LARGE_SCENARIO(schedule_by_value_ends_its_thread)
+LARGE_SCENARIO(schedule_detached_ends_its_thread)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].exits_at = 1;
@@ -356,7 +356,7 @@ static bool begin_if_possible(void)
 
 /* The caller owns a rejected task. A task for whose future there is no memory is not shown, or is abandoned
  * instead of handed back. Nothing is lost. */
-SWEEP(schedule_by_value_survives)
+SWEEP(schedule_detached_survives)
 {
     bool in[3];
     if (!begin_if_possible())
@@ -376,7 +376,7 @@ SWEEP(schedule_by_value_survives)
 }
 
 /* Without a thread nothing stays in that was refused. */
-SWEEP(schedule_by_value_without_threads)
+SWEEP(schedule_detached_without_threads)
 {
     bool in[2];
     if (!begin_if_possible())

@@ -250,7 +250,7 @@ SCENARIO(timer_cancel_meets_shutdown)
 }
 
 /* A worker that stays for this timer alone goes when that does. */
-LARGE_SCENARIO(timer_cancel_relieves_a_lingering_worker)
+LARGE_SCENARIO(timer_cancel_releases_the_last_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = 10));
     CHECK_OK(start(0, FAR));

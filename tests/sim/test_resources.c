@@ -218,7 +218,7 @@ static void sleepers_late(void)
     outcomes[now > BEGINNING + SECOND] = true;
 }
 
-PROOF(time_moves_only_when_nobody_can_run)
+PROOF(time_moves_only_when_no_thread_can_run)
 {
     CHECK(FIRST_FAILURE(sleepers, 500, .mode = HORA__SIM_RANDOM) == 0);
     CHECK(FIRST_FAILURE(sleepers, 500, .mode = HORA__SIM_PCT) == 0);

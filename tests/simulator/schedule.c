@@ -222,7 +222,7 @@ void hora__sim_reschedule(enum sim_stay stay)
         if (!hora__sim_time_pass()) {
             char blocked[sizeof hora__sim.result->message];
             hora__sim_describe_blocked(blocked, sizeof blocked);
-            hora__sim_end(HORA__SIM_LOST_WAKEUP, "nobody can run: %s", blocked);
+            hora__sim_end(HORA__SIM_LOST_WAKEUP, "no thread can run: %s", blocked);
         }
     }
     schedule.points++;

@@ -23,7 +23,7 @@
  *   FAULT_FLOOR_SEEN_EARLY     a poster reads the floor before it has the lane's lock
  *   FAULT_LOOKS_TOO_SOON       a taker that goes to sleep visits the lanes before it publishes the horizon
  *   FAULT_LOOKS_NO_MORE        tasks that the last visit has found are ignored
- *   FAULT_TELLS_NOBODY         a poster does not read the horizon
+ *   FAULT_WAKES_NO_WORKER         a poster does not read the horizon
  *   FAULT_ASKS_TOO_SOON        a poster reads the horizon before it has the lane's lock
  *   FAULT_CLOSED_UNSEEN        a poster does not read the closed flag
  *   FAULT_CLOSED_SEEN_EARLY    it does so before it has the lane's lock
@@ -483,7 +483,7 @@ more:
     }
     if
     :: open ->
-#if !defined(FAULT_ASKS_TOO_SOON) && !defined(FAULT_TELLS_NOBODY)
+#if !defined(FAULT_ASKS_TOO_SOON) && !defined(FAULT_WAKES_NO_WORKER)
         call = planned < horizon;
 #endif
         if

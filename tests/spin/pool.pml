@@ -16,7 +16,7 @@
  *                                  the same step
  *   FAULT_LAST_IDLE_NOT_WOKEN      try-terminate does not wake an idle worker
  *   FAULT_FORGETS_TRY_TERMINATE    a worker ends without try-terminate
- *   FAULT_COUNTED_ON_NOBODY        a worker is counted, but cannot start because the pool was shut down, and
+ *   FAULT_FAILED_START_LEAVES_TASK        a worker is counted, but cannot start because the pool was shut down, and
  *                                  no other one is started, although a task may have been queued because it
  *                                  was counted (the behaviour of the JDK)
  *   FAULT_TWO_WORDS                the count is raised although the state has changed since it was read
@@ -254,7 +254,7 @@ inline WORKER_ADD(task, bound)
             count--;
             TRY_TERMINATE();
             ok = false;
-#ifdef FAULT_COUNTED_ON_NOBODY
+#ifdef FAULT_FAILED_START_LEAVES_TASK
             break
 #else
             READ_CONTROL();

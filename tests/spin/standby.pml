@@ -20,10 +20,10 @@
  *   FAULT_LOST_ON_TAKE             a taker that takes an element does not serve the rest
  *   FAULT_LOST_ON_TIMEOUT          a taker that times out does not serve the rest
  *   FAULT_LOST_ON_INTERRUPT        a taker that is interrupted does not serve the rest
- *   FAULT_LEAVER_KEEPS_POST        a taker that leaves the list stays leader or standby
+ *   FAULT_LEAVER_STAYS_LEADER        a taker that leaves the list stays leader or standby
  *   FAULT_SEARCHER_STAYS           a searcher that finds something still counts as the searcher
- *   FAULT_NOBODY_STANDS_UP         a taker that finds nothing takes no role (an endless run)
- *   FAULT_ANYBODY_LEADS            a leader may give up before the element is due
+ *   FAULT_NO_STANDBY_LEADS         a taker that finds nothing takes no role (an endless run)
+ *   FAULT_ANY_WORKER_LEADS            a leader may give up before the element is due
  *   FAULT_NUDGE_WITHOUT_WAKE       the searcher's state is changed, but its thread is not woken
  *   FAULT_GIVES_EARLY              an element is given before it is due */
 #ifndef TAKERS
@@ -227,7 +227,7 @@ inline SECOND_DUE()
     k = 0
 }
 
-#ifdef FAULT_ANYBODY_LEADS
+#ifdef FAULT_ANY_WORKER_LEADS
 #define LASTS_UNTIL(who, when) true
 #else
 #define LASTS_UNTIL(who, when) (takers[who].deadline >= when)
@@ -319,7 +319,7 @@ inline STAND_BY(self)
 inline TAKE_POST(self)
 {
     RESIGN(self);
-#ifndef FAULT_NOBODY_STANDS_UP
+#ifndef FAULT_NO_STANDBY_LEADS
     if
     :: head == NONE
     :: head != NONE && IS_LED && !leader_is_lax -> STAND_BY(self)
@@ -332,7 +332,7 @@ inline TAKE_POST(self)
 
 inline WITHDRAW(who)
 {
-#ifndef FAULT_LEAVER_KEEPS_POST
+#ifndef FAULT_LEAVER_STAYS_LEADER
     RESIGN(who);
 #endif
     if
@@ -476,7 +476,7 @@ inline LOOK_AGAIN()
         :: popped != NONE ->
             ME.item = popped;
             popped = NONE;
-#ifndef FAULT_LEAVER_KEEPS_POST
+#ifndef FAULT_LEAVER_STAYS_LEADER
             RESIGN(me);
 #endif
             LIST_REMOVE(me);
@@ -609,11 +609,11 @@ proctype Clock()
 #define SOMEBODY_AWAITS_HEAD (head != NONE && (AWAITS(0) || AWAITS(1) || AWAITS(2)))
 #define ALL_WAITING_SLEEP ((!takers[0].on_list || SLEEPS(0)) && (!takers[1].on_list || SLEEPS(1)) && \
                            (!takers[2].on_list || SLEEPS(2)))
-#define NOBODY_OVERSLEEPS (ON_TIME(0) && ON_TIME(1) && ON_TIME(2))
+#define NO_TAKER_OVERSLEEPS (ON_TIME(0) && ON_TIME(1) && ON_TIME(2))
 #else
 #define SOMEBODY_AWAITS_HEAD (head != NONE && (AWAITS(0) || AWAITS(1)))
 #define ALL_WAITING_SLEEP ((!takers[0].on_list || SLEEPS(0)) && (!takers[1].on_list || SLEEPS(1)))
-#define NOBODY_OVERSLEEPS (ON_TIME(0) && ON_TIME(1))
+#define NO_TAKER_OVERSLEEPS (ON_TIME(0) && ON_TIME(1))
 #endif
 
 /* With the lock free: */
@@ -639,7 +639,7 @@ end:
     :: !LEADER_IS_TOLD -> assert(LEADER_IS_TOLD)
     :: !NOTHING_IS_LATE -> assert(NOTHING_IS_LATE)
     :: !LEADER_WAKES -> assert(LEADER_WAKES)
-    :: !NOBODY_OVERSLEEPS -> assert(NOBODY_OVERSLEEPS)
+    :: !NO_TAKER_OVERSLEEPS -> assert(NO_TAKER_OVERSLEEPS)
     od
 }
 

@@ -23,7 +23,7 @@
  *   FAULT_LEAVER_KEEPS_LEAD        a taker that gives up, and became leader at the same moment, does not pass
  *                                  the lead on
  *   FAULT_WOKEN_LEADER_KEEPS       a leader that wakes up and finds its element removed does not decide again
- *   FAULT_ANYBODY_LEADS            a leader may give up before the element is due
+ *   FAULT_ANY_WORKER_LEADS            a leader may give up before the element is due
  *   FAULT_SERVED_LEADER_STAYS      a leader that is served stays the leader
  *   FAULT_EARLY_PERMIT_LOST        an unpark before the park is lost
  *   FAULT_NUDGE_WITHOUT_WAKE       the leader's state is changed, but its thread is not woken
@@ -272,7 +272,7 @@ inline NEXT_DUE()
 #endif
 }
 
-#ifdef FAULT_ANYBODY_LEADS
+#ifdef FAULT_ANY_WORKER_LEADS
 #define LASTS_UNTIL(who, when) true
 #else
 #define LASTS_UNTIL(who, when) (takers[who].deadline >= when)
@@ -659,11 +659,11 @@ proctype Clock()
 #define SOMEBODY_AWAITS_HEAD (head != NONE && (AWAITS(0) || AWAITS(1) || AWAITS(2)))
 #define ALL_WAITING_SLEEP ((!takers[0].on_list || SLEEPS(0)) && (!takers[1].on_list || SLEEPS(1)) && \
                            (!takers[2].on_list || SLEEPS(2)))
-#define NOBODY_OVERSLEEPS (ON_TIME(0) && ON_TIME(1) && ON_TIME(2))
+#define NO_TAKER_OVERSLEEPS (ON_TIME(0) && ON_TIME(1) && ON_TIME(2))
 #else
 #define SOMEBODY_AWAITS_HEAD (head != NONE && (AWAITS(0) || AWAITS(1)))
 #define ALL_WAITING_SLEEP ((!takers[0].on_list || SLEEPS(0)) && (!takers[1].on_list || SLEEPS(1)))
-#define NOBODY_OVERSLEEPS (ON_TIME(0) && ON_TIME(1))
+#define NO_TAKER_OVERSLEEPS (ON_TIME(0) && ON_TIME(1))
 #endif
 
 /* With the lock free: */
@@ -685,7 +685,7 @@ end:
     :: !LEADER_IS_TOLD -> assert(LEADER_IS_TOLD)
     :: !NOTHING_IS_LATE -> assert(NOTHING_IS_LATE)
     :: !LEADER_WAKES -> assert(LEADER_WAKES)
-    :: !NOBODY_OVERSLEEPS -> assert(NOBODY_OVERSLEEPS)
+    :: !NO_TAKER_OVERSLEEPS -> assert(NO_TAKER_OVERSLEEPS)
     od
 }
 
