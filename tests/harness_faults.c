@@ -77,7 +77,7 @@ static const struct {
     {HORA__FAULT_COMPLETION_TRIES_ONCE, "completion_of_two_meets_a_queue_for_one"},
     {HORA__FAULT_LANE_BELOW_FLOOR, "lanes_post_is_not_overtaken"},
     {HORA__FAULT_SCHEDULER_LOSES_LATECOMER, "scheduler_schedule_by_rules_meets_shutdown_without_core"},
-    {HORA__FAULT_EXPLAIN_QUEUE_UNREFERENCED, "explain_meets_the_end_of_its_queue"},
+    {HORA__FAULT_POOL_QUEUE_UNREFERENCED, "explain_meets_the_end_of_its_queue"},
     {HORA__FAULT_WORKER_RECORD_READ_TORN, "what_a_worker_runs_is_read_whole"},
     {HORA__FAULT_BOOKS_READ_RELAXED, "pool_quiesce_sees_what_a_task_brings"},
     {HORA__FAULT_BOOKS_FINISHED_RELAXED, "pool_quiesce_sees_what_a_task_brings"},

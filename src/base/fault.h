@@ -236,7 +236,7 @@
     X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits is reported as rejected")            \
     X(EVENTS_END_TWICE, "the end of a task is reported again if a hook after it ends the thread")         \
     X(EXPLAIN_POOL_UNREFERENCED, "a pool may be freed while a task of it is explained")                   \
-    X(EXPLAIN_QUEUE_UNREFERENCED, "a queue may be freed while a task of it is explained")                 \
+    X(POOL_QUEUE_UNREFERENCED, "a lent queue may be freed while a thread still uses its pool")            \
     X(DUMP_COUNTS_WORKERS_ONCE, "workers that start while there is no room for them are left out")        \
     X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")             \
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")     \

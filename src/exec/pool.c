@@ -94,7 +94,7 @@ static void destroy(struct hora__object *object)
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
     else if (pool->kind == NULL)
-        hora__object_leave(&pool->queue->object); /* see hora__queue_lend */
+        hora__queue_leave_lent(pool->queue);
     hora__shared_free_list_destroy(&pool->shared_free_list);
     if (pool->observer != NULL)
         pool->observer->kind->pool_gone(pool->observer);
@@ -289,7 +289,7 @@ no_object:
         (void)hora_queue_free(pool->queue);
     } else if (kind == NULL) {
         hora__queue_give_back(pool->queue);
-        hora__object_leave(&pool->queue->object);
+        hora__queue_leave_lent(pool->queue);
     }
 no_queue:
     hora__shared_free_list_destroy(&pool->shared_free_list);

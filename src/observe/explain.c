@@ -40,8 +40,7 @@ struct explained_future {
     int failure;         /* its code, if it has failed */
     bool is_listed;      /* a pool that was stopped has handed it back */
     hora_thread *runner; /* a reference; NULL: no thread runs it */
-    hora_pool *pool;     /* the pool that will run it; a reference; NULL: none */
-    hora_queue *queue;   /* the queue of that pool; a reference; NULL: none */
+    hora_pool *pool;     /* the pool that will run it; a reference, which keeps its queue too; NULL: none */
     hora_ns now;         /* on the pool's clock, or on the future's clock if it has no pool */
 };
 
@@ -79,11 +78,8 @@ static void read_future(struct explained_future *explained, hora_future *future)
     explained->runner = hora_thread_ref(future->runner);
     if (future->owner != NULL) {
         explained->pool = pool_of(future->owner);
-        explained->queue = explained->pool->queue;
         if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
             hora__object_ref(&explained->pool->object);
-        if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
-            hora__object_ref(&explained->queue->object);
     }
     explained->now =
         hora_clock_now(explained->pool != NULL ? explained->pool->object.clock : future->object.clock);
@@ -94,12 +90,8 @@ static void read_future(struct explained_future *explained, hora_future *future)
 static void release_future(struct explained_future *explained)
 {
     (void)hora_thread_unref(explained->runner);
-    if (explained->pool == NULL)
-        return;
-    if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
-        hora__object_leave(&explained->pool->object); /* may free the pool, so only the queue is used below */
-    if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
-        hora__object_leave(&explained->queue->object);
+    if (explained->pool != NULL && !HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
+        hora__object_leave(&explained->pool->object);
 }
 
 /* ---- the pool ---- */
@@ -275,14 +267,14 @@ static void ask_locked(struct ruling *ruling, const struct hora__admission *admi
 /* Fills the ruling in one visit to the queue. The caller releases ruling->first. */
 static void ask(struct ruling *ruling, const struct explained_future *explained)
 {
-    assert(explained->pool->admission != NULL && explained->queue == explained->pool->queue);
+    assert(explained->pool->admission != NULL);
     *ruling = (struct ruling){.now = explained->now};
-    hora__mutex_lock(&explained->queue->object.lock);
+    hora__mutex_lock(&explained->pool->queue->object.lock);
     const struct hora__ticket *ticket =
         hora__admission_queue_waiting(explained->pool->admission, explained->future);
     if (ticket != NULL)
         ask_locked(ruling, &explained->pool->admission->admission, ticket);
-    hora__mutex_unlock(&explained->queue->object.lock);
+    hora__mutex_unlock(&explained->pool->queue->object.lock);
 }
 
 /* Returns the number of the worker that runs a future; 0: no worker of this pool does. Looks for the runner
@@ -862,8 +854,8 @@ static void add_somewhere(struct hora__text *out, int size)
  * the future were read; then it is not in the queue any more. */
 static void add_queued(struct hora__text *out, const struct explained_future *explained)
 {
-    assert(explained->pool != NULL && explained->queue != NULL);
-    hora_queue *queue = explained->queue;
+    assert(explained->pool != NULL);
+    hora_queue *queue = explained->pool->queue;
     struct pool_view pool_view;
     struct search search = {.future = explained->future, .oldest = HORA_NEVER, .now = explained->now};
     bool is_ordered = hora__work_is_ordered(queue);

@@ -199,7 +199,8 @@ int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(
         error = HORA_EBUSY;
     } else {
         queue->is_lent = true;
-        hora__object_visit(&queue->object);
+        if (!HORA__FAULT(POOL_QUEUE_UNREFERENCED))
+            hora__object_visit(&queue->object);
         hora__queue_set_ref(queue, ref, unref);
     }
     hora__mutex_unlock(&queue->object.lock);
@@ -214,6 +215,13 @@ void hora__queue_give_back(hora_queue *queue)
     queue->is_lent = false;
     hora__queue_set_ref(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
     hora__mutex_unlock(&queue->object.lock);
+}
+
+void hora__queue_leave_lent(hora_queue *queue)
+{
+    assert(!hora__mutex_held(&queue->object.lock));
+    if (!HORA__FAULT(POOL_QUEUE_UNREFERENCED))
+        hora__object_leave(&queue->object);
 }
 
 /* Makes the descriptor in the first call, and then serves the queue so that the descriptor shows its

@@ -250,6 +250,9 @@ __attribute__((warn_unused_result)) int hora__queue_lend(hora_queue *queue, void
                                                          void (*unref)(void *item));
 void hora__queue_give_back(hora_queue *queue);
 
+/* Ends the visit of a pool to which the queue was lent. The queue may be freed. */
+void hora__queue_leave_lent(hora_queue *queue);
+
 /* Sets the functions for references to elements; both NULL: peek and snapshot return the elements themselves.
  * The caller holds the lock, or no other thread uses the queue yet. */
 void hora__queue_set_ref(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
