@@ -78,7 +78,7 @@ static void delist(hora_pool *pool, struct hora__worker *worker)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
-    assert(worker->thread == NULL && pool->starting > 0 && pool->alive >= pool->starting);
+    assert(worker->thread == NULL && pool->starting > 0 && pool->alive > 0);
     hora__list_remove(&worker->link);
     pool->starting--;
     if (--pool->alive == 0)
