@@ -81,14 +81,13 @@ int main(void)
     int faults = 0;
     for (int i = 0; i < PICTURES; i++) {
         numbers[i] = i;
-        faults += hora_pool_execute(pool, HORA_TASK(convert, &numbers[i],
-                                                    .name = i == HANGS ? "logo.svg" : "photo.jpg")) < 0;
+        const char *name = i == HANGS ? "logo.svg" : "photo.jpg";
+        faults += hora_pool_execute(pool, HORA_TASK(convert, &numbers[i], .name = name)) < 0;
     }
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(38)) < 0;
     faults += show_workers(pool);
-    printf("so: logo.svg hangs in part 3, and takes a thread with it; a limit (run_limit, replace_stuck) "
-           "would give "
-           "the thread back\n");
+    printf("so: logo.svg hangs in part 3, and takes a thread with it; "
+           "a limit (run_limit, replace_stuck) would give the thread back\n");
     faults += hora_latch_count_down(never) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(60)) < 0;
     faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) != 0 ||

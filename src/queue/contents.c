@@ -251,7 +251,7 @@ int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count, void 
     void **items = NULL;
     int room = 0;
     int size;
-    void (*unref)(void *item);
+    void (*unref)(void *item) = NULL;
     while ((size = copy_held(queue, items, room, &unref)) > room) {
         hora__free(items);
         room = size;
