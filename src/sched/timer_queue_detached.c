@@ -204,7 +204,8 @@ struct arrival {
     hora_ns due;
 };
 
-/* Makes a timer pending and initialises its entry, under the lock by which it is inserted. */
+/* Makes a timer pending and initialises its entry, under the lock by which it is inserted. Does not write
+ * `spot`, which is 0: a thread that stops the timer may be reading it under the lock of the lane. */
 static void set_pending(struct timer_queue *timer_queue, struct hora__timer *timer)
 {
     assert(hora__atomic_load(&timer->task.pending) == 0 || timer->task.entry.by_due.index == HORA__NODE_OUT);
@@ -213,7 +214,7 @@ static void set_pending(struct timer_queue *timer_queue, struct hora__timer *tim
                                              .is_detached = true,
                                              .is_timer = true,
                                              .stage = HORA__WAITS};
-    timer->task.spot = 0;
+    assert(timer->task.spot == 0); /* I1 of timer/lanes.c */
     hora__atomic_publish(&timer->task.pending, 1); /* I1 */
 }
 
