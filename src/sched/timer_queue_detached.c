@@ -214,7 +214,7 @@ static void set_pending(struct timer_queue *timer_queue, struct hora__timer *tim
                                              .is_detached = true,
                                              .is_timer = true,
                                              .stage = HORA__WAITS};
-    assert(timer->task.spot == 0); /* I1 of timer/lanes.c */
+    assert(timer->task.spot == 0);                 /* I1 of timer/lanes.c */
     hora__atomic_publish(&timer->task.pending, 1); /* I1 */
 }
 
