@@ -36,7 +36,7 @@ struct hora__declared {
 };
 
 /* Read the declaration of a task. On failure *reason says why, unless it is NULL. Calls user code: the
- * resolver. On success the caller calls hora__declared_clear at some time. */
+ * resolver. On success the caller calls hora__declared_clear in the end. */
 __attribute__((warn_unused_result)) int hora__declaration_read(const struct hora__resolver *resolver,
                                                                const hora_task *task,
                                                                const hora_declaration *declaration,
