@@ -55,7 +55,8 @@ static struct {
     enum { ALL, ONE_MODE, REPLAY, FAULTS, LIST } what;
     struct hora__sim_options options; /* with ONE_MODE and REPLAY; seed, depth and bound always */
     uint64_t schedules;               /* per scenario */
-} arguments = {.schedules = 4000, .options = {.seed = 1, .depth = 3, .bound = 2}};
+    int part, parts;                  /* only every `parts`-th test, or fault */
+} arguments = {.schedules = 4000, .parts = 1, .options = {.seed = 1, .depth = 3, .bound = 2}};
 
 /* The running schedule. */
 static struct {
@@ -414,12 +415,14 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Runs all tests that the command line asks for and prints the totals. */
+/* Runs all tests that the command line asks for and prints the totals. Takes turns among the parts test by
+ * test, because the expensive tests stand together. */
 static void run_tests(void)
 {
     double start = seconds();
+    int turn = 0;
     for (const struct test_case *test = test_first(); test != NULL; test = test->next) {
-        if (!is_asked_for(test))
+        if (!is_asked_for(test) || turn++ % arguments.parts != arguments.part)
             continue;
         uint64_t before = totals.schedules;
         bool passed = run(test);
@@ -521,7 +524,7 @@ static bool find_faults(enum hora__fault only)
         return false;
     }
     for (int fault = HORA__FAULT_NONE + 1; fault < HORA__FAULT_COUNT; fault++) {
-        if (only != HORA__FAULT_NONE && (int)only != fault)
+        if ((only != HORA__FAULT_NONE && (int)only != fault) || fault % arguments.parts != arguments.part)
             continue;
         tried++;
         found += find_fault((enum hora__fault)fault);
@@ -535,7 +538,7 @@ static int usage(void)
     fprintf(stderr,
             "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
             "       [--spurious] [--late] [--recycle] [--weak] [--replay TEXT] [--fail-allocation N]\n"
-            "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
+            "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [--part K/N] [NAME...]\n");
     return 2;
 }
 
@@ -552,6 +555,17 @@ static bool parse_mode(const char *text)
             return true;
         }
     return text != NULL && strcmp(text, "all") == 0;
+}
+
+static bool parse_part(const char *text)
+{
+    int part, parts, end = 0;
+    if (text == NULL || sscanf(text, "%d/%d%n", &part, &parts, &end) != 2 || text[end] != '\0' || part < 1 ||
+        part > parts)
+        return false;
+    arguments.part = part - 1;
+    arguments.parts = parts;
+    return true;
 }
 
 static bool parse_flag(const char *option)
@@ -581,6 +595,8 @@ static bool parse_value(const char *option, const char *value)
     struct hora__sim_options *o = &arguments.options;
     if (strcmp(option, "--mode") == 0)
         return parse_mode(value);
+    if (strcmp(option, "--part") == 0)
+        return parse_part(value);
     if (strcmp(option, "--replay") == 0) {
         arguments.what = REPLAY;
         o->mode = HORA__SIM_REPLAY;
