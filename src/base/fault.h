@@ -208,6 +208,7 @@
     X(BACKLOG_CLOSED_UNSEEN, "a detached task enters although the pool is closed")                        \
     X(BACKLOG_FORM_STAYS, "a task that moves to another segment keeps the number of its form")            \
     X(BACKLOG_FORM_GUESSED, "a task is taken to have the form of the one before")                         \
+    X(BACKLOG_FORM_BY_PLACE, "a task is taken to have the form at its place in the hash table")           \
     X(BACKLOG_GIVES_HOLES, "a task that was removed from the middle is handed out")                       \
     X(SPIN_NEVER_ENDS, "a taker that has stopped spinning still counts as spinning")                      \
     X(CLAIMS_GO_ON, "a recalled task can still be claimed")                                               \

@@ -7,7 +7,7 @@
  *                   finds the container empty collects: container and inbox exchange their segments, so that
  *                   submitters and takers meet at a lock once for a whole chain of tasks. A thread that has
  *                   to see all tasks collects first. An element that is removed from the middle leaves a
- *                   hole, which is skipped when the front reaches it. A segment that has no room for another
+ *                   hole, which is skipped when the front reaches it. A segment that has no memory for another
  *                   form is filled up with holes. When there are far more holes than tasks (I3), the tasks
  *                   are moved together.
  * Taking            A worker that has taken the first task under the lock offers the rest of that segment to
@@ -310,7 +310,7 @@ static void swap(struct backlog *backlog)
     backlog->inbox_first = empty;
     backlog->inbox_end = (struct hora__position){empty, empty == NULL ? SLOTS : 0}; /* I4 */
     if (empty != NULL && empty->form_count > HORA__FORMS / 2)
-        empty->form_count = 0; /* otherwise the next tasks likely find their forms there */
+        hora__segment_clear_forms(empty); /* otherwise the next tasks likely find their forms there */
 }
 
 /* With both locks held: the container is not empty, so the segments of the inbox are appended to its chain.
@@ -368,7 +368,7 @@ static int grow_inbox(struct backlog *backlog)
     return 0;
 }
 
-/* Returns the number of a task's form in the last segment of the inbox. If that has no room for the form,
+/* Returns the number of a task's form in the last segment of the inbox. If that has no memory for the form,
  * fills it up with holes and begins a new one. Returns HORA_ENOMEM if there is no memory for that. */
 static int form_locked(struct backlog *backlog, const hora_task *task)
 {
@@ -686,10 +686,10 @@ static void destroy(hora_queue *queue)
     assert(backlog->inbox_size == 0 && !backlog->offered);
     struct hora__segment *segment;
     while ((segment = hora__free_segments_take(&backlog->free_segments)) != NULL)
-        hora__free(segment);
+        hora__segment_free(segment);
     hora__mutex_destroy(&backlog->inbox_lock);
-    hora__free(backlog->front.segment);
-    hora__free(backlog->inbox_first);
+    hora__segment_free(backlog->front.segment);
+    hora__segment_free(backlog->inbox_first);
     hora__free(backlog);
 }
 

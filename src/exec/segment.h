@@ -4,8 +4,11 @@
  * Slots             Each task moves from the cache of one processor to that of another, which is its main
  *                   cost. So a slot is small: it holds an element, or the argument of a detached task and the
  *                   number of the task's form. The form is the rest of the task: its functions, its name and
- *                   its call site. Tasks from one call site share a form, so a segment has room for only a
- *                   few, and most tasks find theirs there.
+ *                   its call site. Tasks from one call site share a form, so most segments need only a few.
+ *                   A segment has room for these itself. It allocates a table for more when it needs one, and
+ *                   keeps it: then there is room for a form of each slot. A small hash table finds the form of
+ *                   a task. Two forms with the same place in it push each other out, and a form that is not
+ *                   found is added a second time. That wastes a place but costs no search.
  * How it works      A thread that holds the queue's lock offers the entries of a segment from an index up to
  *                   a limit. One atomic word holds both numbers. Each holder of the segment claims the next
  *                   entry by adding 1 to the word. A recall exchanges the word for 0, and so takes back all
@@ -23,7 +26,10 @@
 #define HORA_EXEC_SEGMENT_H
 
 #include <assert.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/build.h"
 #include "base/fault.h"
@@ -32,9 +38,11 @@
 #include "sys/atomic.h"
 
 enum {
-    HORA__SLOTS = 128,      /* entries per segment */
-    HORA__FORMS = 16,       /* forms per segment */
-    HORA__LIMIT_SHIFT = 23, /* in the word `claims`: the limit lies above the index */
+    HORA__SLOTS = 128,                     /* entries per segment */
+    HORA__FORMS = 16,                      /* forms in a segment itself */
+    HORA__MORE_FORMS = 128,                /* forms in the table that it allocates when it needs more */
+    HORA__FORM_PLACES = HORA__KEPT(64, 2), /* of the hash table */
+    HORA__LIMIT_SHIFT = 23,                /* in the word `claims`: the limit lies above the index */
     HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1,
 };
 
@@ -49,22 +57,26 @@ struct hora__slot {
  * queue's lock while it is in the container. */
 struct hora__segment {
     struct hora__segment *next; /* in the chain of the inbox or container, or in the free list */
+    hora_task *more_forms;      /* the forms behind those of forms[]; NULL: not allocated */
     int holders;                /* workers that hold it; guarded by the queue's lock */
     bool retired;               /* it has left the chain: the last holder gives it back; as `holders` */
-    int form_count;             /* how many of forms[] are in use */
-    char apart[44];             /* `claims`, which changes with each task taken, has a cache line to itself */
+    int form_count;             /* how many forms are in use */
+    char apart[36];             /* `claims`, which changes with each task taken, has a cache line to itself */
     hora__atomic claims;        /* the limit, and the index of the first entry that has not been claimed */
     char apart_too[60];
+    /* The hash table, of which HORA__FORM_PLACES are used: at each place the number of the form that was added
+     * last; 0: none. */
+    unsigned char form_at[HORA__CACHE_LINE];
     hora_task forms[HORA__FORMS]; /* their `arg` is not used */
     struct hora__slot slots[HORA__SLOTS];
     int64_t came[HORA__SLOTS]; /* of slots that are stamped: see struct hora__offer */
 };
 
 static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
-                                      offsetof(struct hora__segment, forms) == 2 * (size_t)HORA__CACHE_LINE &&
                                       offsetof(struct hora__segment, slots) % HORA__CACHE_LINE == 0 &&
                                       sizeof(struct hora__slot) == 16),
               "cache lines");
+static_assert(HORA__FORMS + HORA__MORE_FORMS <= UCHAR_MAX, "form_at holds the number of any form");
 
 static inline bool hora__slot_is_hole(const struct hora__slot *slot)
 {
@@ -78,14 +90,30 @@ static inline void hora__slot_set_item(struct hora__slot *slot, void *item)
     *slot = (struct hora__slot){.value = item};
 }
 
-/* Makes a segment empty: no entry is offered, no worker holds it, and it has no forms. */
+/* Removes all forms from a segment in which no entry needs them. */
+static inline void hora__segment_clear_forms(struct hora__segment *segment)
+{
+    segment->form_count = 0;
+    memset(segment->form_at, 0, sizeof segment->form_at);
+}
+
+/* Makes a segment empty: no entry is offered, no worker holds it, and it has no forms. It keeps its table of
+ * more forms. */
 static inline void hora__segment_init(struct hora__segment *segment)
 {
     segment->next = NULL;
     segment->holders = 0;
     segment->retired = false;
-    segment->form_count = 0;
+    hora__segment_clear_forms(segment);
     hora__atomic_init(&segment->claims, 0);
+}
+
+/* Frees a segment that no worker holds. NULL is allowed. */
+static inline void hora__segment_free(struct hora__segment *segment)
+{
+    if (segment != NULL)
+        hora__free(segment->more_forms);
+    hora__free(segment);
 }
 
 /* ---- tasks ---- */
@@ -97,22 +125,53 @@ static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
            form->name == task->name && form->drop == task->drop && form->drop_result == task->drop_result;
 }
 
-/* Returns the number of a task's form in a segment from which no thread takes; adds the form if it is new.
- * Returns 0 if there is no room for it. `guess` is the number to try first, or 0. */
+/* Returns the form with a number, from 1 on. */
+static inline const hora_task *hora__segment_form_at(const struct hora__segment *segment, int number)
+{
+    assert(number >= 1 && number <= segment->form_count);
+    return number <= HORA__FORMS ? &segment->forms[number - 1]
+                                 : &segment->more_forms[number - HORA__FORMS - 1];
+}
+
+/* Adds a form to a segment. Returns its number; 0 if there is no room, or no memory for more room. */
+static inline int hora__segment_add_form(struct hora__segment *segment, const hora_task *task)
+{
+    assert(segment->form_count >= 0 && segment->form_count <= HORA__FORMS + HORA__MORE_FORMS);
+    int index = segment->form_count;
+    if (index < HORA__FORMS) {
+        segment->forms[index] = *task;
+    } else {
+        if (segment->more_forms == NULL)
+            segment->more_forms = hora__alloc_dirty(HORA__MORE_FORMS * sizeof *segment->more_forms);
+        if (segment->more_forms == NULL || index == HORA__FORMS + HORA__MORE_FORMS)
+            return 0;
+        segment->more_forms[index - HORA__FORMS] = *task;
+    }
+    return ++segment->form_count;
+}
+
+/* Returns the place of a task's form in the hash table. */
+static inline unsigned hora__form_place(const hora_task *task)
+{
+    uintptr_t mixed = (uintptr_t)task->run / 16 + (uintptr_t)task->name + (uintptr_t)task->line;
+    return ((uint32_t)mixed * UINT32_C(0x9e3779b1) >> 16) % HORA__FORM_PLACES;
+}
+
+/* Returns the number of a task's form in a segment from which no thread takes; adds the form if it is not
+ * found. Returns 0 if there is no room for it. `guess` is the number to try first, or 0. */
 static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
 {
     assert(guess >= 0 && guess <= segment->form_count);
-    if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
+    if (guess > 0 &&
+        (hora__form_fits(hora__segment_form_at(segment, guess), task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
         return guess;
-    int number = 1;
-    while (number <= segment->form_count && !hora__form_fits(&segment->forms[number - 1], task))
-        number++;
-    if (number > HORA__FORMS)
-        return 0;
-    if (number > segment->form_count) {
-        segment->forms[number - 1] = *task;
-        segment->form_count = number;
-    }
+    unsigned char *at = &segment->form_at[hora__form_place(task)];
+    if (*at > 0 &&
+        (hora__form_fits(hora__segment_form_at(segment, *at), task) || HORA__FAULT(BACKLOG_FORM_BY_PLACE)))
+        return *at;
+    int number = hora__segment_add_form(segment, task);
+    if (number > 0)
+        *at = (unsigned char)number;
     return number;
 }
 
@@ -126,7 +185,7 @@ static inline void *hora__segment_read(const struct hora__segment *segment, int 
     if (slot->form == 0)
         return slot->value;
     ret_taken->came = slot->stamped ? segment->came[index] : 0;
-    ret_taken->task = segment->forms[slot->form - 1];
+    ret_taken->task = *hora__segment_form_at(segment, slot->form);
     ret_taken->task.arg = slot->value;
     return ret_taken;
 }
@@ -139,7 +198,7 @@ static inline bool hora__segment_copy(struct hora__segment *to, int to_index,
     assert(to_index >= 0 && to_index < HORA__SLOTS && from_index >= 0 && from_index < HORA__SLOTS);
     struct hora__slot slot = from->slots[from_index];
     if (slot.form > 0 && to != from && !HORA__FAULT(BACKLOG_FORM_STAYS))
-        slot.form = (short)hora__segment_form(to, &from->forms[slot.form - 1], 0);
+        slot.form = (short)hora__segment_form(to, hora__segment_form_at(from, slot.form), 0);
     if (slot.form == 0 && from->slots[from_index].form > 0)
         return false;
     to->slots[to_index] = slot;
@@ -195,8 +254,8 @@ struct hora__position {
     int index;
 };
 
-/* A segment whose forms are used up has at least HORA__FORMS entries, hence at most this many slots per
- * entry. */
+/* A segment that has no room for another form, because there is no memory for more, has at least HORA__FORMS
+ * entries, hence at most this many slots per entry. */
 enum { HORA__FORM_SPREAD = HORA__SLOTS / HORA__FORMS };
 
 /* Returns the slot at a position, which must not be the end of the chain. First moves a position behind the
@@ -226,7 +285,7 @@ static inline void hora__position_step(struct hora__position *to, const struct h
     *to = (struct hora__position){to->segment->next, 0};
     assert(to->segment->holders == 0); /* only the first one is ever offered */
     if (to->segment != reads)
-        to->segment->form_count = 0;
+        hora__segment_clear_forms(to->segment);
 }
 
 /* Moves an entry towards the front of its chain, to the position `to`, or to the next segment if the segment
@@ -262,8 +321,9 @@ struct hora__free_segments {
     int count;
 };
 
-/* Where the part of a free segment begins that counts as freed memory: behind `next`, the link. */
-enum { HORA__SEGMENT_RESTS_FROM = sizeof(struct hora__segment *) };
+/* Where the part of a free segment begins that counts as freed memory: behind the link and the table of
+ * forms. */
+enum { HORA__SEGMENT_RESTS_FROM = offsetof(struct hora__segment, holders) };
 
 /* Puts a segment that no worker holds on the free list, or frees it if the list is full. */
 static inline void hora__free_segments_keep(struct hora__free_segments *free_segments,
@@ -271,7 +331,7 @@ static inline void hora__free_segments_keep(struct hora__free_segments *free_seg
 {
     assert(segment->holders == 0 && free_segments->count >= 0);
     if (free_segments->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
-        hora__free(segment);
+        hora__segment_free(segment);
         return;
     }
     segment->next = free_segments->first;
@@ -281,7 +341,7 @@ static inline void hora__free_segments_keep(struct hora__free_segments *free_seg
     free_segments->count++;
 }
 
-/* Takes a segment off the free list; its contents are undefined. NULL: the list is empty. */
+/* Takes a segment off the free list; except for `more_forms`, its contents are undefined. NULL: the list is empty. */
 static inline struct hora__segment *hora__free_segments_take(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = free_segments->first;
@@ -298,8 +358,11 @@ static inline struct hora__segment *hora__free_segments_take(struct hora__free_s
 static inline struct hora__segment *hora__free_segments_get(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = hora__free_segments_take(free_segments);
-    if (segment == NULL)
+    if (segment == NULL) {
         segment = hora__alloc_lines(sizeof *segment);
+        if (segment != NULL)
+            segment->more_forms = NULL;
+    }
     if (segment != NULL)
         hora__segment_init(segment);
     return segment;
@@ -312,7 +375,7 @@ static inline void hora__free_segments_tidy(struct hora__free_segments *free_seg
     int excess = free_segments->count - HORA__SEGMENTS_FEW;
     HORA__TOUCH(excess > 0 ? excess / HORA__SEGMENTS_PARTS : 0);
     for (int i = 0; i < excess; i += HORA__SEGMENTS_PARTS)
-        hora__free(hora__free_segments_take(free_segments));
+        hora__segment_free(hora__free_segments_take(free_segments));
 }
 
 #endif
