@@ -40,7 +40,7 @@
 enum {
     HORA__SLOTS = 128,                     /* entries per segment */
     HORA__FORMS = 16,                      /* forms in a segment itself */
-    HORA__MORE_FORMS = 128,                /* forms in the table that it allocates when it needs more */
+    HORA__FORMS_MOST = 144,                /* forms in the table that it allocates when it needs more */
     HORA__FORM_PLACES = HORA__KEPT(64, 2), /* of the hash table */
     HORA__LIMIT_SHIFT = 23,                /* in the word `claims`: the limit lies above the index */
     HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1,
@@ -57,7 +57,7 @@ struct hora__slot {
  * queue's lock while it is in the container. */
 struct hora__segment {
     struct hora__segment *next; /* in the chain of the inbox or container, or in the free list */
-    hora_task *more_forms;      /* the forms behind those of forms[]; NULL: not allocated */
+    hora_task *forms;           /* own_forms, or a larger table; their `arg` is not used */
     int holders;                /* workers that hold it; guarded by the queue's lock */
     bool retired;               /* it has left the chain: the last holder gives it back; as `holders` */
     int form_count;             /* how many forms are in use */
@@ -67,7 +67,7 @@ struct hora__segment {
     /* The hash table, of which HORA__FORM_PLACES are used: at each place the number of the form that was added
      * last; 0: none. */
     unsigned char form_at[HORA__CACHE_LINE];
-    hora_task forms[HORA__FORMS]; /* their `arg` is not used */
+    hora_task own_forms[HORA__FORMS];
     struct hora__slot slots[HORA__SLOTS];
     int64_t came[HORA__SLOTS]; /* of slots that are stamped: see struct hora__offer */
 };
@@ -76,7 +76,9 @@ static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == 
                                       offsetof(struct hora__segment, slots) % HORA__CACHE_LINE == 0 &&
                                       sizeof(struct hora__slot) == 16),
               "cache lines");
-static_assert(HORA__FORMS + HORA__MORE_FORMS <= UCHAR_MAX, "form_at holds the number of any form");
+static_assert(HORA__FORMS_MOST <= UCHAR_MAX, "form_at holds the number of any form");
+static_assert(HORA__FORMS_MOST >= HORA__FORMS / 2 + HORA__SLOTS,
+              "there is room for a form of each slot, also if some forms were left when it was filled");
 
 static inline bool hora__slot_is_hole(const struct hora__slot *slot)
 {
@@ -97,8 +99,8 @@ static inline void hora__segment_clear_forms(struct hora__segment *segment)
     memset(segment->form_at, 0, sizeof segment->form_at);
 }
 
-/* Makes a segment empty: no entry is offered, no worker holds it, and it has no forms. It keeps its table of
- * more forms. */
+/* Makes a segment empty: no entry is offered, no worker holds it, and it has no forms. It keeps its larger
+ * table. */
 static inline void hora__segment_init(struct hora__segment *segment)
 {
     segment->next = NULL;
@@ -112,7 +114,7 @@ static inline void hora__segment_init(struct hora__segment *segment)
 static inline void hora__segment_free(struct hora__segment *segment)
 {
     if (segment != NULL)
-        hora__free(segment->more_forms);
+        hora__free(segment->forms == segment->own_forms ? NULL : segment->forms);
     hora__free(segment);
 }
 
@@ -125,28 +127,29 @@ static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
            form->name == task->name && form->drop == task->drop && form->drop_result == task->drop_result;
 }
 
-/* Returns the form with a number, from 1 on. */
-static inline const hora_task *hora__segment_form_at(const struct hora__segment *segment, int number)
+/* Replaces the segment's own table by a larger one, which it keeps. Returns false if it has one, or if there
+ * is no memory. Not inlined, because few segments need it. */
+__attribute__((noinline)) static bool hora__segment_grow_forms(struct hora__segment *segment)
 {
-    assert(number >= 1 && number <= segment->form_count);
-    return number <= HORA__FORMS ? &segment->forms[number - 1]
-                                 : &segment->more_forms[number - HORA__FORMS - 1];
+    assert(segment->form_count >= HORA__FORMS);
+    if (segment->forms != segment->own_forms)
+        return false;
+    hora_task *larger = hora__alloc_dirty(HORA__FORMS_MOST * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    memcpy(larger, segment->own_forms, sizeof segment->own_forms);
+    segment->forms = larger;
+    return true;
 }
 
-/* Adds a form to a segment. Returns its number; 0 if there is no room, or no memory for more room. */
+/* Adds a form to a segment. Returns its number, from 1 on; 0 if there is no room, or no memory for more. */
 static inline int hora__segment_add_form(struct hora__segment *segment, const hora_task *task)
 {
-    assert(segment->form_count >= 0 && segment->form_count <= HORA__FORMS + HORA__MORE_FORMS);
-    int index = segment->form_count;
-    if (index < HORA__FORMS) {
-        segment->forms[index] = *task;
-    } else {
-        if (segment->more_forms == NULL)
-            segment->more_forms = hora__alloc_dirty(HORA__MORE_FORMS * sizeof *segment->more_forms);
-        if (segment->more_forms == NULL || index == HORA__FORMS + HORA__MORE_FORMS)
-            return 0;
-        segment->more_forms[index - HORA__FORMS] = *task;
-    }
+    int room = segment->forms == segment->own_forms ? HORA__FORMS : HORA__FORMS_MOST;
+    assert(segment->form_count >= 0 && segment->form_count <= room);
+    if (segment->form_count == room && !hora__segment_grow_forms(segment))
+        return 0;
+    segment->forms[segment->form_count] = *task;
     return ++segment->form_count;
 }
 
@@ -162,12 +165,10 @@ static inline unsigned hora__form_place(const hora_task *task)
 static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
 {
     assert(guess >= 0 && guess <= segment->form_count);
-    if (guess > 0 &&
-        (hora__form_fits(hora__segment_form_at(segment, guess), task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
+    if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
         return guess;
     unsigned char *at = &segment->form_at[hora__form_place(task)];
-    if (*at > 0 &&
-        (hora__form_fits(hora__segment_form_at(segment, *at), task) || HORA__FAULT(BACKLOG_FORM_BY_PLACE)))
+    if (*at > 0 && (hora__form_fits(&segment->forms[*at - 1], task) || HORA__FAULT(BACKLOG_FORM_BY_PLACE)))
         return *at;
     int number = hora__segment_add_form(segment, task);
     if (number > 0)
@@ -185,7 +186,7 @@ static inline void *hora__segment_read(const struct hora__segment *segment, int 
     if (slot->form == 0)
         return slot->value;
     ret_taken->came = slot->stamped ? segment->came[index] : 0;
-    ret_taken->task = *hora__segment_form_at(segment, slot->form);
+    ret_taken->task = segment->forms[slot->form - 1];
     ret_taken->task.arg = slot->value;
     return ret_taken;
 }
@@ -198,7 +199,7 @@ static inline bool hora__segment_copy(struct hora__segment *to, int to_index,
     assert(to_index >= 0 && to_index < HORA__SLOTS && from_index >= 0 && from_index < HORA__SLOTS);
     struct hora__slot slot = from->slots[from_index];
     if (slot.form > 0 && to != from && !HORA__FAULT(BACKLOG_FORM_STAYS))
-        slot.form = (short)hora__segment_form(to, hora__segment_form_at(from, slot.form), 0);
+        slot.form = (short)hora__segment_form(to, &from->forms[slot.form - 1], 0);
     if (slot.form == 0 && from->slots[from_index].form > 0)
         return false;
     to->slots[to_index] = slot;
@@ -341,7 +342,8 @@ static inline void hora__free_segments_keep(struct hora__free_segments *free_seg
     free_segments->count++;
 }
 
-/* Takes a segment off the free list; except for `more_forms`, its contents are undefined. NULL: the list is empty. */
+/* Takes a segment off the free list; its contents are undefined, except for `forms`. NULL: the list is
+ * empty. */
 static inline struct hora__segment *hora__free_segments_take(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = free_segments->first;
@@ -361,7 +363,7 @@ static inline struct hora__segment *hora__free_segments_get(struct hora__free_se
     if (segment == NULL) {
         segment = hora__alloc_lines(sizeof *segment);
         if (segment != NULL)
-            segment->more_forms = NULL;
+            segment->forms = segment->own_forms;
     }
     if (segment != NULL)
         hora__segment_init(segment);
