@@ -182,7 +182,7 @@ typedef struct hora_pool_options {
     bool frozen;
     /* cancelled tasks stay in the queue until a worker reaches them, as in the JDK */
     bool keep_cancelled;
-    /* how long a thread polls before it sleeps, at most HORA_SPIN_MAX; 0 means not at all. See below */
+    /* how long a thread polls before it sleeps, at most HORA_SPIN_MAX; 0 means the default. See below */
     hora_ns spin;
 
     /* histograms and counters; NULL means off. See hora/metrics.h. This struct and those below are copied */
@@ -218,7 +218,11 @@ typedef struct hora_pool_options {
  * where tasks follow each other within microseconds and processors are available; 20 to 50 us is a good
  * choice. It has no effect with one processor. It changes neither the order of tasks nor which thread runs
  * them, and it ends immediately with a task, an interrupt or a shutdown. It requires the pool's own queue,
- * with capacity. HORA_SPIN_MAX is the largest value of `spin`, 1 ms. */
+ * with capacity. HORA_SPIN_MAX is the largest value of `spin`, 1 ms.
+ *
+ * By default an idle worker does not poll. A thread that is not a worker and waits for a future of a pool
+ * polls for at most 30 us. If that was in vain three times in a row, it does so only before one wait in 32,
+ * and then ever more rarely. */
 #define HORA_SPIN_MAX ((hora_ns)1000000)
 
 /* With `grow_after`, core_threads becomes a lower bound. If a task has waited longer than grow_after, no

@@ -7,9 +7,9 @@
  *                   finds the container empty collects: container and inbox exchange their segments, so that
  *                   submitters and takers meet at a lock once for a whole chain of tasks. A thread that has
  *                   to see all tasks collects first. An element that is removed from the middle leaves a
- *                   hole, which is skipped when the front reaches it. A segment that has no memory for another
- *                   form is filled up with holes. When there are far more holes than tasks (I3), the tasks
- *                   are moved together.
+ *                   hole, which is skipped when the front reaches it. A segment that has no memory for
+ *                   another form is filled up with holes. When there are far more holes than tasks (I3), the
+ *                   tasks are moved together.
  * Taking            A worker that has taken the first task under the lock offers the rest of that segment to
  *                   all workers that need their next task. They claim tasks without the lock, in order;
  *                   see segment.h. A thread that needs to know what is in the queue recalls the offer, and so

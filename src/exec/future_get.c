@@ -13,6 +13,11 @@
  *                   threads wait for. So if two threads close a ring at the same time, at least one of them
  *                   sees it. Each thread in a ring is a worker, or runs a future that another thread waits
  *                   for; all other threads need not note anything.
+ * Spinning          A thread that parks, and the thread that wakes it, spend tens of microseconds if they run
+ *                   on two processors. So a thread that is not a worker polls the future for a short time
+ *                   before it parks. If that was in vain a few times in a row, the tasks of this thread take
+ *                   longer, and it polls only once in a while. It never yields: a thread that gives up its
+ *                   processor may get it back milliseconds later. With .spin the pool sets the time.
  * Rescue            If a pool could not start a single worker, for example because the system had no more
  *                   threads, no thread will run its tasks. A thread that waits for one of them tries from
  *                   time to time to start a worker (attend). */
@@ -330,19 +335,65 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
     return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
 }
 
-/* Polls the future for the spin time of its pool, at most for `timeout`. Returns whether it is done. This
- * only avoids parking, and wait is correct without it; so a stale read here does no harm. */
-static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeout)
+/* Returns the spin time of the pool that has the future; 0 if none has it. */
+static hora_ns spin_of_pool(hora_future *future)
 {
-    assert(future->spins && thread->worker == NULL);
+    assert(future->spins);
     hora__mutex_lock(&future->object.lock);
     hora_ns time = future->owner != NULL ? future->owner->spin : 0;
     hora__mutex_unlock(&future->object.lock);
+    return time;
+}
+
+/* A thread that has spun in vain MOST_MISSES times in a row does not spin before its next SKIPS waits, after
+ * the next miss not before twice as many, and so on up to SKIPS_MOST. */
+enum { MOST_MISSES = 3, SKIPS = 32, SKIPS_MOST = 1024 };
+
+/* Notes whether the thread has spun in vain. */
+static void note_spin(hora_thread *thread, bool in_vain)
+{
+    assert(thread == hora__thread_existing());
+    thread->spin_misses = in_vain ? thread->spin_misses + 1 : 0;
+    if (thread->spin_misses >= MOST_MISSES) {
+        int doublings = thread->spin_misses - MOST_MISSES;
+        thread->spin_skips = doublings < 5 ? SKIPS << doublings : SKIPS_MOST;
+    }
+}
+
+/* Returns how long a thread spins that was not asked to: not at all for a promise, for a task that may not be
+ * due yet, on a single processor, or if its last waits were too long. */
+static hora_ns spin_by_default(const hora_future *future, hora_thread *thread)
+{
+    assert(thread == hora__thread_existing());
+    bool is_due = future->kind == HORA__FUTURE_PLAIN || future->kind == HORA__FUTURE_BOUND;
+    if (!is_due || future->task.run == NULL || !hora__pause_helps())
+        return 0;
+    if (thread->spin_skips > 0) {
+        thread->spin_skips--;
+        return 0;
+    }
+    return HORA__SPIN_DEFAULT;
+}
+
+/* Polls the future for a short time, at most for `timeout`. Returns whether it is done. This only avoids
+ * parking, and wait is correct without it; so a stale read here does no harm. */
+static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeout)
+{
+    assert(thread->worker == NULL && timeout > 0);
+    hora_ns time = future->spins ? spin_of_pool(future) : spin_by_default(future, thread);
+    if (time == 0)
+        return false;
     struct hora__spin spin;
     hora__spin_begin(&spin, time < timeout ? time : timeout);
-    while (!hora_future_is_done(future))
-        if (time == 0 || hora_thread_is_interrupted(thread) || !hora__spin_goes_on(&spin))
+    while (!hora_future_is_done(future)) {
+        if (hora_thread_is_interrupted(thread))
             return false;
+        if (!hora__spin_goes_on(&spin)) {
+            note_spin(thread, true);
+            return false;
+        }
+    }
+    note_spin(thread, false);
     return true;
 }
 
@@ -375,7 +426,7 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
     assert(timeout > 0);
     hora_ns deadline =
         timeout == HORA_FOREVER ? HORA_FOREVER : hora__clock_deadline(future->object.clock, timeout);
-    if (future->spins && thread->worker == NULL && is_done_soon(future, thread, timeout))
+    if (thread->worker == NULL && is_done_soon(future, thread, timeout))
         return 0;
     hora_ns attend_at = HORA_FOREVER; /* when to try again to start a worker; HORA_FOREVER: no need */
     hora_ns pause = 0;

@@ -5,10 +5,10 @@
  *                   cost. So a slot is small: it holds an element, or the argument of a detached task and the
  *                   number of the task's form. The form is the rest of the task: its functions, its name and
  *                   its call site. Tasks from one call site share a form, so most segments need only a few.
- *                   A segment has room for these itself. It allocates a table for more when it needs one, and
- *                   keeps it: then there is room for a form of each slot. A small hash table finds the form of
- *                   a task. Two forms with the same place in it push each other out, and a form that is not
- *                   found is added a second time. That wastes a place but costs no search.
+ *                   A segment has room for these itself. It allocates a larger table when it needs one, and
+ *                   keeps it: then there is room for a form of each slot. A small hash table finds the form
+ *                   of a task. Two forms with the same place in it displace each other, and a form that is
+ *                   not found is added a second time. That wastes a place but costs no search.
  * How it works      A thread that holds the queue's lock offers the entries of a segment from an index up to
  *                   a limit. One atomic word holds both numbers. Each holder of the segment claims the next
  *                   entry by adding 1 to the word. A recall exchanges the word for 0, and so takes back all
@@ -64,8 +64,8 @@ struct hora__segment {
     char apart[36];             /* `claims`, which changes with each task taken, has a cache line to itself */
     hora__atomic claims;        /* the limit, and the index of the first entry that has not been claimed */
     char apart_too[60];
-    /* The hash table, of which HORA__FORM_PLACES are used: at each place the number of the form that was added
-     * last; 0: none. */
+    /* The hash table, of which HORA__FORM_PLACES are used: at each place the number of the form that was
+     * added last; 0: none. */
     unsigned char form_at[HORA__CACHE_LINE];
     hora_task own_forms[HORA__FORMS];
     struct hora__slot slots[HORA__SLOTS];

@@ -57,7 +57,7 @@ struct hora_thread {
      * lock if no virtual clock is involved. */
     hora__atomic attached;
 
-    /* Only the thread itself uses the fields from here to `runs`; they need no lock. */
+    /* Only the thread itself uses the fields from here to `spin_skips`; they need no lock. */
     struct hora__worker *worker;                   /* NULL: not a worker of a pool */
     struct hora__worker_observer *worker_observer; /* NULL: not observed */
     /* Memory for futures that this thread has freed and will use again, one list per size. */
@@ -67,6 +67,10 @@ struct hora_thread {
     /* Upper bound for the number of futures that it is the runner of. If it is 0 and the thread is no worker,
      * no thread waits for this one, so its own waits cannot close a cycle; see src/exec/future_get.c. */
     int runs;
+    /* How often in a row it has spun in vain before it waited for a future, and before how many waits it does
+     * not spin for that reason; see src/exec/future_get.c. */
+    int spin_misses;
+    int spin_skips;
 
     hora__mutex lock; /* rank THREAD; guards the fields below */
     bool ended;       /* the thread has ended; only handles keep the record alive */

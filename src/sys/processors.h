@@ -37,7 +37,7 @@ static inline void hora__pause(void)
 #endif
 }
 
-/* Spinning for a limited time, for callers that the user has asked to spin.
+/* Spinning for a limited time.
  *
  * The limit is measured on the machine's monotonic clock whatever clock the object has, because it is about
  * processor time. In the simulator time does not pass while a thread can run, so the number of reads is
@@ -48,19 +48,20 @@ struct hora__spin {
     int looks;     /* reads so far */
 };
 
-/* Number of reads of the word between two readings of the clock. */
+/* LOOKS_PER_READING: number of reads of the word between two readings of the clock. DEFAULT: how long a
+ * thread spins that the user has not asked to, in nanoseconds; about what it costs to park and to be woken by
+ * another processor. In the simulator it does not, because the reads would only multiply the schedules. */
 
 #ifdef HORA_SIM
-enum { HORA__SPIN_LOOKS_PER_READING = 2 }; /* spinning ends after these */
+enum { HORA__SPIN_LOOKS_PER_READING = 2 /* spinning ends after these */, HORA__SPIN_DEFAULT = 0 };
 #else
-enum { HORA__SPIN_LOOKS_PER_READING = 32 };
+enum { HORA__SPIN_LOOKS_PER_READING = 32, HORA__SPIN_DEFAULT = 30000 };
 #endif
 
 /* Starts spinning for at most `ns` nanoseconds. */
 void hora__spin_begin(struct hora__spin *spin, int64_t ns);
 
-/* Returns true if there is time left. Yields to threads that wait for this processor, since one of them may
- * be the thread that will change the word. hora__spin_goes_on calls it once in a while. */
+/* Returns true if there is time left. hora__spin_goes_on calls it once in a while. */
 bool hora__spin_has_time(const struct hora__spin *spin);
 
 /* Returns true if the caller should read the word again. Call it after a read that did not find the

@@ -126,8 +126,5 @@ void hora__spin_begin(struct hora__spin *spin, int64_t ns)
 
 bool hora__spin_has_time(const struct hora__spin *spin)
 {
-    if (hora__now(HORA__MONOTONIC) >= spin->until)
-        return false;
-    (void)sched_yield();
-    return true;
+    return hora__now(HORA__MONOTONIC) < spin->until;
 }
