@@ -147,6 +147,7 @@
     X(LANE_WAKES_NO_LEADER, "an entry ahead of all others does not wake the sleeping leader")             \
     X(LANE_COUNTS_NO_REFERENCE, "a future in a lane is not known to belong to the timer queue")           \
     X(CANCEL_WAKES_NO_WAITER, "threads that wait for a cancelled future are not woken")                   \
+    X(CANCEL_MISCOUNTS_ENTRIES, "a cancelled future still counts the entry that was removed")             \
     X(CANCEL_TELLS_TOO_LATE, "a cancelled future leaves the books before it is done")                     \
     X(TIMER_QUEUE_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                  \
     X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                           \

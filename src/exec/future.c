@@ -574,7 +574,8 @@ hora_cancel hora__future_expire(hora_future *future)
  * its object, if the caller must ask it to remove the entry once the lock is free (leave_queue); else NULL:
  * there is no owner, the owner keeps cancelled futures, or the entry is out already. In the last case
  * *ret_is_out is set, and the caller owns the reference of the entry. If a worker takes the entry first, it
- * finds the future done and ends the entry itself. */
+ * finds the future done and ends the entry itself. An entry is counted off by the thread that removes it, not
+ * before: meanwhile others may queue the future again. */
 HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *future, bool *ret_is_out)
 {
     assert(hora__mutex_held(&future->object.lock));
@@ -582,10 +583,12 @@ HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *futur
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
         return NULL;
     *ret_is_out = owner->cancel_in_lane != NULL && owner->cancel_in_lane(owner, future);
-    if (!*ret_is_out)
+    if (!*ret_is_out) {
         hora__object_ref(owner->object);
+        return owner;
+    }
     leave_owner_locked(future, owner); /* only compares pointers: with its last entry the owner may be gone */
-    return *ret_is_out ? NULL : owner;
+    return NULL;
 }
 
 /* Asks the owner to remove the entry of a cancelled future, and releases the reference to the owner. */

@@ -125,6 +125,8 @@ static void cancelled(struct hora__queue_owner *owner, hora_future *future)
     assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED);
     if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
         return;
+    if (!HORA__FAULT(CANCEL_MISCOUNTS_ENTRIES))
+        hora__future_dequeued(future, owner);
     hora__pool_cancelled(pool);
     (void)hora_future_unref(future); /* the entry's */
     hora__pool_try_terminate(pool);
