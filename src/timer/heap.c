@@ -124,6 +124,23 @@ static int first_of(const struct hora__timer_heap *heap, int first, int end)
     return first;
 }
 
+/* Of CHILDREN slots, several of which are due first, at `due`: returns the index of the one that is removed
+ * first. Without branches, too: periodic tasks that begin together are due together for ever. */
+static inline int first_of_tied(const struct hora__timer_slot *child, int64_t due)
+{
+    uint64_t number[CHILDREN];
+    for (int i = 0; i < CHILDREN; i++) {
+        uint64_t sequence = hora__slot_node(child[i])->sequence;
+        number[i] = child[i].due == due ? sequence : UINT64_MAX;
+    }
+    int left = number[1] < number[0];
+    uint64_t left_number = number[1] < number[0] ? number[1] : number[0];
+    int right = 2 + (number[3] < number[2]);
+    uint64_t right_number = number[3] < number[2] ? number[3] : number[2];
+    assert(left_number != right_number); /* I4 */
+    return right_number < left_number ? right : left;
+}
+
 /* Returns the child of i that is removed first; i must have a child. The processor cannot predict which of
  * two children is due first, so the comparisons have no branches. If two children that are due first are due
  * together, their sequence numbers decide, which takes following the pointers. A tie of other children does
@@ -145,7 +162,7 @@ static inline int first_child(const struct hora__timer_heap *heap, int i)
     int best = right_due < left_due ? right : left;
     int is_tied = right_due < left_due ? due_2 == due_3 : (due_0 == due_1) | (left_due == right_due);
     if (__builtin_expect(is_tied, false))
-        return first_of(heap, first, end);
+        return first + first_of_tied(child, right_due < left_due ? right_due : left_due);
     return first + best;
 }
 
