@@ -9,6 +9,10 @@ from subjects import FLOORS
 
 Run = namedtuple("Run", "turn value quiet")
 
+# The kinds of workloads that share a table of medians.
+MATRICES = (("W1", "W2"), ("W9", "W10", "W11", "W12"), ("W3", "W4", "W5", "W6", "W7"), ("W8",), ("cron",))
+
+
 def short(value):
     for limit, suffix in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= limit and value != float("inf"):
@@ -197,7 +201,7 @@ class Results:
         """All tables, for docs/internals/performance.md."""
         with open(file, "w", encoding="utf-8") as out:
             out.write("\n".join(words) + "\n\n")
-            for rows in (self.summary_rows(), *(self.matrix_rows(kinds) for kinds in (("W1", "W2"), ("W3", "W4", "W5", "W6", "W7"), ("W8",), ("cron",))),
+            for rows in (self.summary_rows(), *map(self.matrix_rows, MATRICES),
                          *map(self.growth_rows, GROWTH), self.limit_rows()):
                 out.write(markdown(list(rows)))
 

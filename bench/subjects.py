@@ -14,6 +14,7 @@ SOURCES = Path(__file__).resolve().parent
 JARS = Path("/usr/share/java")
 NETTY = [JARS / "netty-common.jar"]
 QUARTZ = [JARS / name for name in ("quartz2.jar", "slf4j-api.jar", "slf4j-nop.jar")]
+HEAP = ["-Xms2g", "-Xmx2g"]  # of a JVM: its size does not change while something is measured
 MOST_SECONDS = 120  # for one answer; a subject that takes longer is stuck
 NOT_INSTALLED = 77  # the exit status that says so
 
@@ -28,6 +29,7 @@ TIMERS = {"libuv": ("timers-libuv", "libuv1-dev"), "glib": ("timers-glib", "libg
           "apr": ("timers-apr", "libaprutil1-dev"), "asio": ("timers-asio", "libboost-dev"),
           "libevent": ("timers-libevent", "libevent-dev"), "go": ("timers-go", "golang-go"),
           "tokio": ("timers-tokio", "cargo, rustc and librust-tokio-dev")}
+TASKS = {}
 DELAY = {"pthread": ("delay-pthread", None), "boost": ("delay-boost", "libboost-thread-dev")}
 # subject: Debian package. Whether they are there turns out when they are asked.
 CRONS = {"quartz": "libquartz2-java and openjdk-17-jdk-headless", "systemd": "systemd", "croniter": "python3-croniter"}
@@ -105,7 +107,8 @@ class Programs:
         self.before = before / "bench" / "programs" if before else None
         if self.before and not self.before.is_dir():
             sys.exit(f"bench: {self.before} has not been built")
-        for needed in ("queues", "pools-hora", "timers-hora", "timers-hora-timer", "delay-hora", "cron-hora", "limits"):
+        for needed in ("queues", "pools-hora", "tasks-hora", "timers-hora", "timers-hora-timer", "delay-hora",
+                       "cron-hora", "limits"):
             if not (self.folder / needed).exists():
                 sys.exit(f"bench: {self.folder / needed} has not been built")
         self.only_hora = only_hora or before is not None
@@ -114,8 +117,10 @@ class Programs:
         self.crons = {"hora": [self.folder / "cron-hora"]}  # those that answer; compare_crons adds to them
 
     def all_workloads(self):
-        return [name for program in ("limits", "pools-hora", "timers-hora", "delay-hora", "cron-hora", "queues")
-                for name in subprocess.run([self.folder / program, "--list"], check=True, capture_output=True, text=True).stdout.split()]
+        programs = ("limits", "pools-hora", "timers-hora", "delay-hora", "tasks-hora", "cron-hora", "queues")
+        return [name for program in programs
+                for name in subprocess.run([self.folder / program, "--list"], check=True, capture_output=True,
+                                           text=True).stdout.split()]
 
     def native(self, name, program, package, workload):
         path = self.folder / program
@@ -134,7 +139,8 @@ class Programs:
                 print("bench: netty is left out: not installed (Debian: libnetty-java)")
             self.missing.add("netty")
             names = [name for name in names if name != "netty"]
-        return {name: ["java", "-cp", class_path(self.classes, *NETTY), java_class, name, workload] for name in names}
+        return {name: ["java", *HEAP, "-cp", class_path(self.classes, *NETTY), java_class, name, workload]
+                for name in names}
 
     def cron_command(self, name):
         """How a peer with cron expressions is started, or None if it is known not to be there."""
@@ -178,6 +184,8 @@ class Programs:
             return self.with_before({name: [*command, workload] for name, command in self.crons.items()})
         if kind in ("W1", "W2"):
             own, peers, java = "pools-hora", POOLS, ("Pools", ["jdk", "jdk-fjp"])
+        elif kind in ("W9", "W10", "W11", "W12"):
+            own, peers, java = "tasks-hora", TASKS, ("Tasks", ["jdk", "jdk-fjp"])
         elif kind == "W8":
             own, peers, java = "delay-hora", DELAY, ("Delay", ["jdk"])
         elif kind.startswith("W"):
