@@ -22,26 +22,53 @@ Metric = namedtuple("Metric", "name unit better")
 
 # subject: (program, Debian package of what it measures). A program that is not there was left out by CMake.
 POOLS = {"libuv": ("pools-libuv", "libuv1-dev"), "glib": ("pools-glib", "libglib2.0-dev"),
-         "apr": ("pools-apr", "libaprutil1-dev"), "asio": ("pools-asio", "libboost-dev"), "tbb": ("pools-tbb", "libtbb-dev"),
+         "apr": ("pools-apr", "libaprutil1-dev"), "asio": ("pools-asio", "libboost-dev"),
+         "tbb": ("pools-tbb", "libtbb-dev"), "thread_pool": ("pools-thread_pool", "libthread-pool-dev"),
          "go-chan": ("pools-go", "golang-go"), "go-spawn": ("pools-go", "golang-go"),
          "tokio": ("pools-tokio", "cargo, rustc and librust-tokio-dev")}
 TIMERS = {"libuv": ("timers-libuv", "libuv1-dev"), "glib": ("timers-glib", "libglib2.0-dev"),
           "apr": ("timers-apr", "libaprutil1-dev"), "asio": ("timers-asio", "libboost-dev"),
           "libevent": ("timers-libevent", "libevent-dev"), "go": ("timers-go", "golang-go"),
           "tokio": ("timers-tokio", "cargo, rustc and librust-tokio-dev")}
-TASKS = {}
+TASKS = {name: (program.replace("pools-", "tasks-"), package) for name, (program, package) in POOLS.items()
+         if name != "libuv"}
 DELAY = {"pthread": ("delay-pthread", None), "boost": ("delay-boost", "libboost-thread-dev")}
 # subject: Debian package. Whether they are there turns out when they are asked.
 CRONS = {"quartz": "libquartz2-java and openjdk-17-jdk-headless", "systemd": "systemd", "croniter": "python3-croniter"}
-TAKES_A_NAME = {"pools-go", "queues"}  # programs of several subjects
+TAKES_A_NAME = {"pools-go", "tasks-go", "queues"}  # programs of several subjects
 
 FLOORS = {"futex", "limit"}  # no library: what the machine does at best
+
+NO_BATCH = "it has no call that submits many tasks and waits for all of them"
+NO_GROUP = "it has no group of tasks"
+NO_FUTURE = "its tasks have no results and no handles"
+ONE_TYPE_PER_FORM = "each form is a type of its own, and a thousand of them take minutes to compile"
 
 # What a library cannot do: (subject, beginnings of the workloads' names, why).
 LEFT_OUT = [
     ("apr", ["W4.fire.100k", "W4.fire.1M", "W4.fire.4M"],
      "it searches the place of a new timer from the first one on: a million would take hours"),
     ("netty", ["W5"], "it has no repeating timers"),
+    ("libuv", ["W9", "W10", "W11", "W12"], "only the thread of a loop may submit, and tasks have no results"),
+    ("glib", ["W9", "W12.submit"], NO_FUTURE),
+    ("glib", ["W11"], "a pool has one function for all tasks"),
+    ("apr", ["W9", "W12.submit"], NO_FUTURE),
+    ("apr", ["W11"], "a task is a function and a pointer, and nothing else that could differ"),
+    ("asio", ["W9.group", "W9.completion"], NO_GROUP),
+    ("asio", ["W9.batch"], NO_BATCH),
+    ("asio", ["W11"], ONE_TYPE_PER_FORM),
+    ("tbb", ["W9.batch"], NO_BATCH),
+    ("thread_pool", ["W9.group", "W9.completion"], NO_GROUP),
+    ("thread_pool", ["W9.batch"], NO_BATCH),
+    ("thread_pool", ["W11"], ONE_TYPE_PER_FORM),
+    ("tokio", ["W9.group"], "its JoinSet is in W9.completion"),
+    ("tokio", ["W9.batch"], NO_BATCH),
+    ("tokio", ["W9.latch"], "it has no latch"),
+    ("tokio", ["W11"], ONE_TYPE_PER_FORM),
+    *((name, ["W9.batch"], NO_BATCH) for name in ("go-chan", "go-spawn")),
+    *((name, ["W9.latch"], "its WaitGroup is in W9.group") for name in ("go-chan", "go-spawn")),
+    ("go-chan", ["W12"], "a channel never grows; it has the memory for all its elements from the start"),
+    ("go-spawn", ["W12"], "five million goroutines that wait take more than 10 GB"),
 ]
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora.c - hora's fixed pool: futures, group, completion service, invoke_all, latch, and execute
  *
- * The forms of W11 are a thousand tasks with different names and lines, and eight functions. */
+ * The forms of W11 are a thousand tasks with different names and lines, and ten functions. */
 #include <stddef.h>
 #include <stdlib.h>
 
