@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as SVG, written by hand: bars of ratios, lines of growth and curves of waiting, all on logarithmic axes"""
+"""Plots as SVG, written by hand: bars of ratios, lines of growth, curves of waiting, on logarithmic axes"""
 
 import math
 from html import escape
@@ -11,20 +11,28 @@ OTHERS = ["#2da44e", "#8250df", "#bf3989", "#9a6700", "#0a7ea4", "#6e7781"]
 
 
 def svg(width, height, parts):
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" {FONT}>\n'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+            f'height="{height}" {FONT}>\n'
             f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n")
 
 
 def text(x, y, words, anchor="start", colour=INK, weight="normal"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" font-weight="{weight}">{escape(words)}</text>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
+            f'font-weight="{weight}">{escape(words)}</text>')
 
 
 def line(x1, y1, x2, y2, colour=GRID, width=1):
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+            f'stroke-width="{width}"/>')
 
 
 def bar(x1, x2, y, height, colour):
-    return f'<rect x="{min(x1, x2):.1f}" y="{y:.1f}" width="{max(abs(x2 - x1), 1):.1f}" height="{height}" rx="2" fill="{colour}"/>'
+    return (f'<rect x="{min(x1, x2):.1f}" y="{y:.1f}" width="{max(abs(x2 - x1), 1):.1f}" '
+            f'height="{height}" rx="2" fill="{colour}"/>')
+
+
+def points_of(places):
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def label(value):
@@ -68,12 +76,14 @@ def bars_of_ratios(rows):
     for number, (name, jdk, best, best_name) in enumerate(rows):
         y = top + number * row_height + 4
         parts.append(text(left - 10, y + 16, name, "end"))
-        for offset, value, colour, words in ((0, jdk, COLOURS["jdk"], ""), (13, best, COLOURS["best"], best_name)):
+        for offset, value, colour, words in ((0, jdk, COLOURS["jdk"], ""),
+                                             (13, best, COLOURS["best"], best_name)):
             if value is None:
                 continue
             place = axis.place(value)
             parts += [bar(axis.place(1), place, y + offset, 11, colour),
-                      text(max(place, axis.place(1)) + 6, y + offset + 10, f"{label(value)} {words}".strip(), colour=FAINT)]
+                      text(max(place, axis.place(1)) + 6, y + offset + 10,
+                           f"{label(value)} {words}".strip(), colour=FAINT)]
     parts.append(line(axis.place(1), top, axis.place(1), height - 24, INK, 1.5))
     return svg(width, height, parts)
 
@@ -86,16 +96,19 @@ def lines_of_growth(title, unit, x_unit, lines):
     if max(size for size, _ in points) <= 8:  # 1, 2, 4, 8: not whole powers of ten
         x.low, x.high = 0, math.log10(8)
     y = Logarithmic([value for _, value in points], height - bottom, top)
-    parts = [text(12, 20, f"{title}, {unit}", weight="bold"), text((left + width - right) / 2, height - 10, x_unit, "middle", FAINT)]
+    parts = [text(12, 20, f"{title}, {unit}", weight="bold"),
+             text((left + width - right) / 2, height - 10, x_unit, "middle", FAINT)]
     for tick in y.ticks():
-        parts += [line(left, y.place(tick), width - right, y.place(tick)), text(left - 8, y.place(tick) + 4, label(tick), "end", FAINT)]
+        parts += [line(left, y.place(tick), width - right, y.place(tick)),
+                  text(left - 8, y.place(tick) + 4, label(tick), "end", FAINT)]
     for size in sorted({size for size, _ in points}):
         parts.append(text(x.place(size), height - bottom + 18, label(size), "middle", FAINT))
     others, taken = iter(OTHERS * 4), []
     for name, one in lines.items():
         colour = COLOURS.get(name) or next(others)
         places = [(x.place(size), y.place(value)) for size, value in one]
-        parts.append(f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in places)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{points_of(places)}" fill="none" stroke="{colour}" '
+                     'stroke-width="2"/>')
         parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in places]
         at = places[-1][1]
         while any(abs(at - other) < 14 for other in taken):  # labels do not lie on each other
@@ -116,7 +129,8 @@ class Linear:
     """From values to places. Covers round steps from 0 on."""
 
     def __init__(self, highest, start, end):
-        self.step = next(step for step in (10.0 ** power * few for power in range(12) for few in (1, 2, 5)) if highest <= 6 * step)
+        steps = (10.0 ** power * few for power in range(12) for few in (1, 2, 5))
+        self.step = next(step for step in steps if highest <= 6 * step)
         self.count = max(math.ceil(highest / self.step), 1)
         self.start, self.end = start, end
 
@@ -134,19 +148,22 @@ PANEL = {"left": 72, "top": 78, "bottom": 50, "width": 206, "gap": 20, "height":
 def legend(words, looks):
     parts, at = [text(12, 42, words, colour=FAINT)], 28 + 6 * len(words)
     for kind, (colour, dashes) in looks.items():
-        parts += [f'<path d="M{at} 38 h30" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>',
+        parts += [f'<path d="M{at} 38 h30" fill="none" stroke="{colour}" stroke-width="2" '
+                  f'stroke-dasharray="{dashes}"/>',
                   text(at + 36, 42, kind)]
         at += 60 + 7 * len(kind)
     return parts
 
 
 def curve(places, colour, dashes):
-    return (f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in places)}" fill="none" stroke="{colour}" '
+    return (f'<polyline points="{points_of(places)}" fill="none" stroke="{colour}" '
             f'stroke-width="2" stroke-dasharray="{dashes}"/>')
 
 
 def panels_of_waits(title, panels, y, y_labels, x, x_labels, x_words):
-    """panels: {name: {kind: [(a value of x, waited in ns)]}}. x: from a value to a part of the width; labels: [(value, words)]."""
+    """panels: {name: {kind: [(a value of x, waited in ns)]}}; labels: [(value, words)].
+
+    x: from a value to a part of the width."""
     left, top, bottom, panel, gap, height = PANEL.values()
     width = left + len(panels) * (panel + gap)
     kinds = dict.fromkeys(kind for curves in panels.values() for kind in curves)
@@ -160,9 +177,11 @@ def panels_of_waits(title, panels, y, y_labels, x, x_labels, x_words):
         parts += [line(start, y.place(value), start + panel, y.place(value)) for value, _ in y_labels]
         for value, words in x_labels:
             at = start + x(value) * panel
-            parts += [line(at, top, at, height - bottom), text(at, height - bottom + 17, words, "middle", FAINT)]
+            parts += [line(at, top, at, height - bottom),
+                      text(at, height - bottom + 17, words, "middle", FAINT)]
         for kind, points in curves.items():
-            parts.append(curve([(start + x(value) * panel, y.place(waited)) for value, waited in points], *looks[kind]))
+            places = [(start + x(value) * panel, y.place(waited)) for value, waited in points]
+            parts.append(curve(places, *looks[kind]))
     parts.append(text(left + (width - left - gap) / 2, height - 10, x_words, "middle", FAINT))
     return svg(width, height, parts)
 
@@ -173,20 +192,28 @@ def values_of(panels):
 
 def curves_of_waits(title, panels):
     """By share: so many of all tasks of the kind wait no longer than that."""
-    waits = [max(waited, 1e4) for share, waited in values_of(panels) if share >= 0.5 and waited]  # shorter than 10 us is none
+    # Shorter than 10 us is none.
+    waits = [max(waited, 1e4) for share, waited in values_of(panels) if share >= 0.5 and waited]
     y = Logarithmic(waits, PANEL["height"] - PANEL["bottom"], PANEL["top"])
     y_labels = [(tick, "≤ " * (number == 0) + time_label(tick)) for number, tick in enumerate(y.ticks())]
     x_labels = [(0, "0"), (0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (1, "all")]
-    return panels_of_waits(title, panels, y, y_labels, lambda share: -math.log10(1 - share) / 3.6 if share < 1 else 1, x_labels,
+
+    def x(share):
+        return -math.log10(1 - share) / 3.6 if share < 1 else 1
+
+    return panels_of_waits(title, panels, y, y_labels, x, x_labels,
                            "so many of a hundred tasks wait no longer than that")
 
 
 def courses_of_waits(title, panels):
     """By the second in which they came."""
-    y = Linear(max(waited for _, waited in values_of(panels)) / 1e9, PANEL["height"] - PANEL["bottom"], PANEL["top"])
-    in_seconds = {name: {kind: [(came, waited / 1e9) for came, waited in points] for kind, points in curves.items()}
+    highest = max(waited for _, waited in values_of(panels)) / 1e9
+    y = Linear(highest, PANEL["height"] - PANEL["bottom"], PANEL["top"])
+    in_seconds = {name: {kind: [(came, waited / 1e9) for came, waited in points]
+                         for kind, points in curves.items()}
                   for name, curves in panels.items()}
     end = max(came for came, _ in values_of(panels))
     x = Linear(end, 0, 1)
     return panels_of_waits(title, in_seconds, y, [(tick, f"{tick:g} s") for tick in y.ticks()], x.place,
-                           [(tick, f"{tick:g}") for tick in x.ticks()[::2]], "the second in which the tasks came")
+                           [(tick, f"{tick:g}") for tick in x.ticks()[::2]],
+                           "the second in which the tasks came")

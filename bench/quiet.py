@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of the machine others use while something is measured, and waiting until they use little
 
-Foreign is what all processors did while they were not idle, less what the processes of the benchmark did; what the hypervisor took away
-counts as well. A run with more of it than the bound is not quiet: it is made again as long as there is patience, and does not count.
-Whether a run counts never depends on its result."""
+Foreign is what all processors did while they were not idle, less what the processes of the benchmark did;
+what the hypervisor took away counts as well. A run with more of it than the bound is not quiet: it is made
+again as long as there is patience, and does not count. Whether a run counts never depends on its result."""
 
 import os
 import time
@@ -11,14 +11,18 @@ from pathlib import Path
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 ALLOWANCE_S = 1.5 * TICK_S  # the system tells the time of idleness in ticks
-SWITCH_S = 1.5e-6  # going from one thread to another, or to sleep, takes the processor time that no thread is charged with
+# Going from one thread to another, or to sleep, takes the processor time that no thread is charged with.
+SWITCH_S = 1.5e-6
 SAMPLE_S = 0.05
 
 
 def idle_and_switches():
-    """(seconds of idleness of all processors, switches between threads), or (None, 0) where the system does not say."""
+    """(seconds of idleness of all processors, switches between threads).
+
+    (None, 0) where the system does not say."""
     try:
-        lines = dict(line.split(maxsplit=1) for line in Path("/proc/stat").read_text(encoding="ascii").splitlines() if " " in line)
+        text = Path("/proc/stat").read_text(encoding="ascii")
+        lines = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line)
         words = lines["cpu"].split()
         return (int(words[3]) + int(words[4])) * TICK_S, int(lines["ctxt"])
     except (OSError, ValueError, LookupError):
@@ -78,7 +82,9 @@ class Watch:
             self.left_s -= after.time_s - before.time_s
 
     def run(self, pids, measure):
-        """What measure() gives, and the foreign share meanwhile; again and again until that is small, or patience ends."""
+        """What measure() gives, and the foreign share meanwhile.
+
+        Again and again until that is small, or patience ends."""
         while True:
             self.wait(pids)
             before = Reading(pids)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long tasks wait where they are steered: runs the program of the folder fairness, and plots what it found"""
+"""How long tasks wait where they are steered: runs the program of the folder fairness, plots what it found"""
 
 import csv
 import subprocess
@@ -20,7 +20,8 @@ def read(file, x, waited):
     found = {}
     with file.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-            curve = found.setdefault(row["workload"], {}).setdefault(row["pool"], {}).setdefault(row["kind"], [])
+            pool = found.setdefault(row["workload"], {}).setdefault(row["pool"], {})
+            curve = pool.setdefault(row["kind"], [])
             curve.append((float(row[x]), int(row[waited])))
     return found
 
@@ -34,7 +35,8 @@ def run(build, output, effort):
     status = subprocess.run(command, check=False).returncode
     if status != 0:
         sys.exit(f"bench: fairness: something is not as promised (status {status})")
-    plots = {name: plot.curves_of_waits(TITLES[name], pools) for name, pools in read(shares, "share", "waited_ns").items()}
+    plots = {name: plot.curves_of_waits(TITLES[name], pools)
+             for name, pools in read(shares, "share", "waited_ns").items()}
     plots["course"] = plot.courses_of_waits("Priorities: the same tasks, by the time when they came",
                                             read(course, "came_s", "longest_ns")["priorities"])
     for name, picture in plots.items():

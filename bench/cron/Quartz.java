@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quartz ROWS --answers | WORKLOAD - Quartz's CronExpression, as cron_main.c measures the others. Debian: libquartz2-java
+// Quartz ROWS --answers | WORKLOAD - Quartz's CronExpression, as cron_main.c measures the others
+// Debian: libquartz2-java
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -81,7 +82,8 @@ public class Quartz {
                 continue;
             CronExpression expression = parse(rows.get(i));
             for (int j = 0; j < INSTANTS; j++)
-                System.out.println(i + " " + j + " " + expression.getNextValidTimeAfter(instants[j]).getTime() / 1000);
+                System.out.println(i + " " + j + " "
+                        + expression.getNextValidTimeAfter(instants[j]).getTime() / 1000);
         }
     }
 

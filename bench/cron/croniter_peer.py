@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""croniter_peer.py --answers | WORKLOAD - croniter, as cron_main.c measures the others. Debian: python3-croniter"""
+"""croniter_peer.py --answers | WORKLOAD - croniter, as cron_main.c measures the others
+
+Debian: python3-croniter"""
 
 import datetime
 import sys
@@ -24,7 +26,8 @@ def read_rows():
 
 
 def starts(zone):
-    place = pytz.timezone(zone)  # with those of dateutil and zoneinfo, croniter is an hour off near clock changes
+    # With those of dateutil and zoneinfo, croniter is an hour off near clock changes.
+    place = pytz.timezone(zone)
     return [datetime.datetime.fromtimestamp(instant, place) for instant in INSTANTS]
 
 

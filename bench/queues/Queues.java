@@ -18,8 +18,8 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * The JDK as a subject of the benchmark: java Queues jdk|jdk-fair WORKLOAD
  *
- * <p>queues_main.c describes the commands and has the same workloads. Each process runs one workload only, so that the
- * compiler sees one kind of queue, and "warm" repeats it until the given time has been spent on it.
+ * <p>queues_main.c describes the commands and has the same workloads. Each process runs one workload only, so
+ * that the compiler sees one kind of queue, and "warm" repeats it until the given time has been spent on it.
  */
 final class Queues {
     private static final int HELD_ITEMS = 1000;
@@ -104,7 +104,8 @@ final class Queues {
             case "array": return new ArrayBlockingQueue<>(capacity, fair);
             case "linked": return new LinkedBlockingQueue<>(capacity);
             case "synchronous": return new SynchronousQueue<>(last.equals("fair"));
-            case "priority": return new PriorityBlockingQueue<>(11, Comparator.comparingLong((Item i) -> i.priority));
+            case "priority":
+                return new PriorityBlockingQueue<>(11, Comparator.comparingLong((Item i) -> i.priority));
             default: return asItems(new DelayQueue<>());
         }
     }
@@ -120,7 +121,8 @@ final class Queues {
             queue.put(ANY_ITEM);
     }
 
-    private static void consume(BlockingQueue<Item> queue, CyclicBarrier barrier, AtomicLong done) throws Exception {
+    private static void consume(BlockingQueue<Item> queue, CyclicBarrier barrier, AtomicLong done)
+            throws Exception {
         long taken = 0;
         barrier.await();
         while (queue.take() != LAST_ITEM)
@@ -183,8 +185,8 @@ final class Queues {
         return random;
     }
 
-    private static void holdFor(BlockingQueue<Item> queue, long windowNs, CyclicBarrier barrier, AtomicLong done)
-            throws Exception {
+    private static void holdFor(BlockingQueue<Item> queue, long windowNs, CyclicBarrier barrier,
+            AtomicLong done) throws Exception {
         long random = System.nanoTime() | 1;
         long pairs = 0;
         barrier.await();
@@ -305,7 +307,8 @@ final class Queues {
         reportCost(workload, latches, spent);
     }
 
-    private static void answerLatches(CountDownLatch[] there, CountDownLatch[] back) throws InterruptedException {
+    private static void answerLatches(CountDownLatch[] there, CountDownLatch[] back)
+            throws InterruptedException {
         for (int i = 0; i < LATCHES; i++) {
             there[i].await();
             back[i].countDown();

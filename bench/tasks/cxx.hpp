@@ -6,8 +6,8 @@
  *     template <typename F> static void post(F function);     executes a function object
  *     template <typename F> static auto submit(F function);   the same; returns the std::future of its result
  *
- * W9.order and W12.submit use std::future, and W9.latch uses std::latch. The forms of W11 are a thousand types
- * of function objects. */
+ * W9.order and W12.submit use std::future, and W9.latch uses std::latch. The forms of W11 are a thousand
+ * types of function objects. */
 #ifndef HORA_BENCH_TASKS_CXX_HPP
 #define HORA_BENCH_TASKS_CXX_HPP
 

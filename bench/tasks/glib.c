@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glib.c - GLib's exclusive GThreadPool: W10 and W12.execute
  *
- * A GThreadPool has one function for all tasks. What a task is for, and its number, are in the pointer that is
- * pushed. */
+ * A GThreadPool has one function for all tasks. What a task is for, and its number, are in the pointer that
+ * is pushed. */
 #include <glib.h>
 
 #include "tasks.h"

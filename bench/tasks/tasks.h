@@ -48,8 +48,8 @@ struct tasks_peer {
     void (*tree)(long number);
     void (*pipe)(long number);
 
-    /* W11. Executes `count` tasks that call task_ran and do nothing else. Task i has the form forms[i], from 0
-     * to TASK_FORMS - 1; two forms differ as much as two tasks of a program that were written in different
+    /* W11. Executes `count` tasks that call task_ran and do nothing else. Task i has the form forms[i], from
+     * 0 to TASK_FORMS - 1; two forms differ as much as two tasks of a program that were written in different
      * places. Called by one thread or by several at once. */
     void (*forms)(const short *forms, long count);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tbb.cpp - oneTBB: enqueue to a task_arena, task_group, and concurrent_bounded_queue for completion
  *
- * The first arena reserves no slot for a thread from outside; see pools/tbb.cpp. The arena of W9.group has one
- * slot more, for the thread that waits for the group: it runs tasks meanwhile. An enqueued function object is
- * called as const, so a packaged task is enqueued by a shared pointer. */
+ * The first arena reserves no slot for a thread from outside; see pools/tbb.cpp. The arena of W9.group has
+ * one slot more, for the thread that waits for the group: it runs tasks meanwhile. An enqueued function
+ * object is called as const, so a packaged task is enqueued by a shared pointer. */
 #include <future>
 #include <memory>
 #include <oneapi/tbb/concurrent_queue.h>

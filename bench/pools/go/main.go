@@ -2,8 +2,9 @@
 
 // main.go - Go as a subject of W1 and W2: pool-go go-chan|go-spawn WORKLOAD
 //
-// go-chan: as many goroutines as there are workers take functions from a channel of 1024; who waits for one does so on a channel of its
-// own. go-spawn: a goroutine per task; who waits does so with a WaitGroup. pools_main.c describes the commands and has the same workloads.
+// go-chan: as many goroutines as there are workers take functions from a channel of 1024; who waits for one
+// does so on a channel of its own. go-spawn: a goroutine per task; who waits does so with a WaitGroup.
+// pools_main.c describes the commands and has the same workloads.
 package main
 
 import (

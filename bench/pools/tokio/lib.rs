@@ -2,7 +2,8 @@
 
 //! tokio: spawn on a runtime of several threads, and block_on the handle to wait with
 //!
-//! Built as an archive, and called by pools_main.c. Both from outside of the runtime, as a thread that is not one of its own has to.
+//! Built as an archive, and called by pools_main.c. Both from outside of the runtime, as a thread that is not
+//! one of its own has to.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

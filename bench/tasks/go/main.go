@@ -2,10 +2,10 @@
 
 // main.go - Go as a subject of W9 to W11: tasks-go go-chan|go-spawn WORKLOAD
 //
-// go-chan: as many goroutines as there are workers take functions from a channel. It has room for 1024, and for
-// all of them in W10, where the goroutines that take functions also send some. go-spawn: a goroutine per task.
-// A future is a channel of its own, a group a WaitGroup, a completion service a channel of results. The forms
-// of W11 are closures. tasks_main.c describes the commands and has the same workloads.
+// go-chan: as many goroutines as there are workers take functions from a channel. It has room for 1024, and
+// for all of them in W10, where the goroutines that take functions also send some. go-spawn: a goroutine per
+// task. A future is a channel of its own, a group a WaitGroup, a completion service a channel of results. The
+// forms of W11 are closures. tasks_main.c describes the commands and has the same workloads.
 package main
 
 import (
