@@ -60,13 +60,14 @@ final class Measure {
 
     /** What the process has spent so far. */
     static long cpuNs() {
-        return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
+        var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        return system.getProcessCpuTime();
     }
 
     /**
-     * Carries out the commands "warm MILLISECONDS" and "run AMOUNT"; see serve_peer. With `repeats`, warming up runs the workload until
-     * the given time has been spent on it, for the sake of the compiler; otherwise once. Then ends the process: threads of a pool would
-     * go on.
+     * Carries out the commands "warm MILLISECONDS" and "run AMOUNT"; see serve_peer. With `repeats`, warming
+     * up runs the workload until the given time has been spent on it, for the sake of the compiler; otherwise
+     * once. Then ends the process: threads of a pool would go on.
      */
     static void serve(boolean repeats, Run run) {
         try (Scanner commands = new Scanner(System.in)) {

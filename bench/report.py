@@ -24,6 +24,12 @@ def times(value):
     return f"{value:.2f}" if value < 1000 or value == float("inf") else short(value)
 
 
+def with_spread(values):
+    """The median of ratios; if there are several, with the least and the greatest."""
+    median = times(statistics.median(values))
+    return f"{median} ({times(min(values))} to {times(max(values))})" if len(values) > 1 else median
+
+
 class Cell:
     """The runs of one subject for one metric. Those that were not quiet count only if there is no other."""
 
@@ -48,6 +54,10 @@ class Cell:
     def text(self):
         return ("" if self.quiet_runs() else "~") + short(self.median())
 
+    def runs_text(self):
+        """How many runs count, of how many passes."""
+        return f"{self.quiet_runs()} of {len(self.runs)}"
+
     def spread(self):
         return f"{short(min(self.values()))} to {short(max(self.values()))}"
 
@@ -60,7 +70,8 @@ def ratio(metric, ours, theirs):
 
 class Results:
     def __init__(self):
-        self.cells = defaultdict(lambda: defaultdict(Cell))  # {metric: {subject: cell}}, in the order of measuring
+        # {metric: {subject: cell}}, in the order of measuring
+        self.cells = defaultdict(lambda: defaultdict(Cell))
 
     def add(self, metric, subject, turn, value, quiet):
         self.cells[metric][subject].add(turn, value, quiet)
@@ -72,7 +83,12 @@ class Results:
         def key(metric):
             return place.get(metric.name, place.get(metric.name.rpartition(".")[0], len(place)))
 
-        self.cells = defaultdict(lambda: defaultdict(Cell), sorted(self.cells.items(), key=lambda item: key(item[0])))
+        self.cells = defaultdict(lambda: defaultdict(Cell),
+                                 sorted(self.cells.items(), key=lambda item: key(item[0])))
+
+    def subjects(self):
+        """The names of all that were measured, each once."""
+        return list(dict.fromkeys(name for cells in self.cells.values() for name in cells))
 
     def metric(self, name):
         return next((metric for metric in self.cells if metric.name == name), None)
@@ -85,7 +101,7 @@ class Results:
         return pairs or [ratio(metric, ours.median(), theirs.median())]
 
     def best_peer(self, metric, but=()):
-        """The subject with the best median that is neither hora, in whatever way it is used, nor the machine itself, or None."""
+        """The subject with the best median, or None. Neither hora, however it is used, nor the machine."""
         there = [name for name in self.cells[metric]
                  if not name.startswith(("hora", "before")) and name not in FLOORS and name not in but]
         choose = max if metric.better == "higher" else min
@@ -96,7 +112,8 @@ class Results:
         if "futex" in self.cells[metric]:
             return self.cells[metric]["futex"].median(), "two threads and a futex"
         for beginning, end, name, what, meaning in BESIDE:
-            if metric.name.startswith(beginning) and metric.name.endswith(end) and metric.unit == self.unit_of(end):
+            is_beside = metric.name.startswith(beginning) and metric.name.endswith(end)
+            if is_beside and metric.unit == self.unit_of(end):
                 limit = self.metric(name)
                 if limit:
                     return meaning(self.cells[limit]["limit"].median()), what
@@ -108,7 +125,8 @@ class Results:
 
     def shows_growth_only(self, metric):
         """It was measured with few subjects, and the size that all have is there."""
-        workload = next((name for name in (metric.name, metric.name.rpartition(".")[0]) if name in ONLY_FOR_GROWTH), None)
+        names = (metric.name, metric.name.rpartition(".")[0])
+        workload = next((name for name in names if name in ONLY_FOR_GROWTH), None)
         growth = growth_of(workload) if workload else None
         return growth is not None and self.metric(growth.reference + growth.part) is not None
 
@@ -120,14 +138,16 @@ class Results:
     # ---- tables: lists of rows, of which the first is the title ----
 
     def all_rows(self):
-        yield ("workload", "subject", "median", "spread", "unit", "better", "runs", "hora is so many times as good")
+        yield ("workload", "subject", "median", "spread", "unit", "better", "runs",
+               "hora is so many times as good")
         for metric, cells in self.cells.items():
             for name, cell in cells.items():
                 compared = ""
                 if "hora" in cells and name != "hora":
                     values = self.ratios(metric, "hora", name)
-                    compared = f"{times(statistics.median(values))} ({times(min(values))} to {times(max(values))})"
-                yield (metric.name, name, cell.text(), cell.spread(), metric.unit, metric.better, str(cell.quiet_runs()), compared)
+                    compared = with_spread(values)
+                yield (metric.name, name, cell.text(), cell.spread(), metric.unit, metric.better,
+                       cell.runs_text(), compared)
 
     def before_rows(self):
         """Each use of hora beside the same use of the build that it is compared with."""
@@ -138,17 +158,21 @@ class Results:
                 if before == name or before not in cells:
                     continue
                 values = self.ratios(metric, name, before)
-                yield (metric.name, name, metric.unit, metric.better, cells[name].text(), cells[before].text(),
-                       times(statistics.median(values)), f"{times(min(values))} to {times(max(values))}")
+                yield (metric.name, name, metric.unit, metric.better, cells[name].text(),
+                       cells[before].text(), times(statistics.median(values)),
+                       f"{times(min(values))} to {times(max(values))}")
 
     def summary_rows(self):
-        yield ("workload", "unit", "better", "hora", "jdk", "best peer", "", "hora : jdk", "hora : best", "the machine", "")
+        yield ("workload", "unit", "better", "hora", "jdk", "best peer", "", "hora : jdk", "hora : best",
+               "runs", "the machine", "")
         for metric in self.compared():
             cells, best, limit = self.cells[metric], self.best_peer(metric), self.limit(metric)
-            against = {name: times(statistics.median(self.ratios(metric, "hora", name))) for name in ("jdk", best) if name in cells}
-            yield (metric.name, metric.unit, metric.better, cells["hora"].text(), cells["jdk"].text() if "jdk" in cells else "",
-                   cells[best].text(), best, against.get("jdk", ""), against[best], short(limit[0]) if limit else "",
-                   limit[1] if limit else "")
+            against = {name: with_spread(self.ratios(metric, "hora", name))
+                       for name in ("jdk", best) if name in cells}
+            jdk = cells["jdk"].text() if "jdk" in cells else ""
+            yield (metric.name, metric.unit, metric.better, cells["hora"].text(), jdk, cells[best].text(),
+                   best, against.get("jdk", ""), against[best], cells["hora"].runs_text(),
+                   short(limit[0]) if limit else "", limit[1] if limit else "")
 
     def limit_rows(self):
         yield ("limit", "median", "spread", "unit", "runs")
@@ -174,7 +198,8 @@ class Results:
         if not lines:
             return
         sizes = [size for size, _ in next(iter(lines.values()))]
-        yield (f"{growth.title} ({metric.unit})", *(short(size).replace(" ", "") for size in sizes), "last : first")
+        yield (f"{growth.title} ({metric.unit})", *(short(size).replace(" ", "") for size in sizes),
+               "last : first")
         for name, line in lines.items():
             first, last = line[0][1], line[-1][1]
             yield (name, *(short(value) for _, value in line), times(last / first) if first else "")
@@ -182,7 +207,8 @@ class Results:
     def matrix_rows(self, kinds):
         """Medians, a row per metric and a column per subject."""
         metrics = [metric for metric, cells in self.cells.items()
-                   if metric.name.split(".")[0] in kinds and "hora" in cells and not self.shows_growth_only(metric)]
+                   if metric.name.split(".")[0] in kinds and "hora" in cells
+                   and not self.shows_growth_only(metric)]
         names = list(dict.fromkeys(name for metric in metrics for name in self.cells[metric]))
         if metrics:
             yield ("workload", "unit", *names)
@@ -195,7 +221,8 @@ class Results:
             print("workload", "subject", "value", "unit", "better", "runs", sep="\t", file=out)
             for metric, cells in self.cells.items():
                 for name, cell in cells.items():
-                    print(metric.name, name, f"{cell.median():.6g}", metric.unit, metric.better, cell.quiet_runs(), sep="\t", file=out)
+                    print(metric.name, name, f"{cell.median():.6g}", metric.unit, metric.better,
+                          cell.quiet_runs(), sep="\t", file=out)
 
     def write_markdown(self, file, words):
         """All tables, for docs/internals/performance.md."""
@@ -204,6 +231,14 @@ class Results:
             for rows in (self.summary_rows(), *map(self.matrix_rows, MATRICES),
                          *map(self.growth_rows, GROWTH), self.limit_rows()):
                 out.write(markdown(list(rows)))
+
+
+def write_versions(file, versions):
+    """{subject: version}, as a table."""
+    with open(file, "w", encoding="utf-8") as out:
+        print("subject", "version", sep="\t", file=out)
+        for name, version in versions.items():
+            print(name, version, sep="\t", file=out)
 
 
 def markdown(rows):

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.TimeUnit;
 
-/** The JDK's DelayQueue as a subject of W8: java Delay jdk WORKLOAD. delay_main.c describes the workloads. */
+/**
+ * The JDK's DelayQueue as a subject of W8: java Delay jdk WORKLOAD. delay_main.c describes the workloads. The
+ * elements are made before the time is taken, as in C.
+ */
 final class Delay {
     private static final int WARM_UP_ELEMENTS = 20_000;
     private static final long MOST_DELAY_NS = 50_000_000;
@@ -16,11 +20,7 @@ final class Delay {
     private static volatile long putNs;
 
     private static final class Element implements Delayed {
-        final long dueNs;
-
-        Element(long dueNs) {
-            this.dueNs = dueNs;
-        }
+        long dueNs; // set before the element is put
 
         @Override
         public long getDelay(TimeUnit unit) {
@@ -33,15 +33,16 @@ final class Delay {
         }
     }
 
-    private static void produce(int count, long paceNs) {
+    private static void produce(Element[] elements, long paceNs) {
         SplittableRandom random = new SplittableRandom();
         long startNs = System.nanoTime();
         long turnNs = startNs;
-        for (int i = 0; i < count; i++) {
+        for (Element element : elements) {
             long now = System.nanoTime();
             while (now < turnNs)
                 now = System.nanoTime();
-            queue.put(new Element(now + random.nextLong(MOST_DELAY_NS)));
+            element.dueNs = now + random.nextLong(MOST_DELAY_NS);
+            queue.put(element);
             turnNs += paceNs;
         }
         putNs = System.nanoTime() - startNs;
@@ -58,7 +59,11 @@ final class Delay {
 
     private static void flow(int count, long paceNs) throws InterruptedException {
         long[] lateNs = new long[count];
-        Thread producer = new Thread(() -> produce(count, paceNs));
+        Element[] elements = new Element[count];
+        Arrays.setAll(elements, i -> new Element());
+        if (!Measure.quiet)
+            System.gc();
+        Thread producer = new Thread(() -> produce(elements, paceNs));
         long startCpuNs = Measure.cpuNs();
         long startNs = System.nanoTime();
         producer.start();

@@ -4,7 +4,10 @@ import io.netty.util.HashedWheelTimer;
 import io.netty.util.Timeout;
 import java.util.concurrent.TimeUnit;
 
-/** Netty's HashedWheelTimer with ticks of a millisecond and 512 buckets, one thread. It has no repeating timers. */
+/**
+ * Netty's HashedWheelTimer with ticks of a millisecond and 512 buckets, one thread. It has no repeating
+ * timers, and it wakes up at each tick even if no timer is due.
+ */
 final class Netty implements Timers.Subject {
     private final HashedWheelTimer wheel = new HashedWheelTimer(1, TimeUnit.MILLISECONDS);
 

@@ -15,11 +15,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Timers of the JDK and of Netty as subjects of W3 to W7: java Timers jdk|jdk-keep|netty WORKLOAD
+ * Timers of the JDK and of Netty as subjects of W3 to W7: java Timers jdk|jdk-keep|netty-1ms WORKLOAD
  *
- * <p>jdk is a ScheduledThreadPoolExecutor that removes what is cancelled at once, jdk-keep one that does so only between runs: by default
- * cancelled tasks stay until they are due. netty is in Netty.java. timers_main.c describes the workloads. W6 is the heap that is in
- * use after a collection: how much the process occupies depends on how it was started.
+ * <p>jdk is a ScheduledThreadPoolExecutor that removes what is cancelled at once, jdk-keep one that does so
+ * only between runs: by default cancelled tasks stay until they are due. netty-1ms is in Netty.java.
+ * timers_main.c describes the workloads. W3 begins each run with a collection, so that it does not pay for
+ * what the run before has left. W6 is the heap that is in use after a collection: how much the process
+ * occupies depends on how it was started.
  */
 final class Timers {
     private static final int WORKERS = 2;
@@ -57,7 +59,7 @@ final class Timers {
         /** One that calls round.fired(number). */
         void fire(Round round, int number, long delayNs);
 
-        /** A task that runs again and again, or null if there are no such timers; cancelled like the others. */
+        /** A task that runs again and again, cancelled like the others. Null: there are no such timers. */
         Object repeat(Runnable task, long delayNs, long periodNs);
 
         /** After a run of W3. */
@@ -178,10 +180,13 @@ final class Timers {
         if (workload.equals("W3.cancel.1k.1t"))
             testCancelling();
         churns = new Churn[workload.endsWith("2t") ? 2 : 1];
-        Arrays.setAll(churns, i -> new Churn(FAR_NS, FARTHEST_NS, workload.startsWith("W3.window") ? LAG : 0));
+        int lag = workload.startsWith("W3.window") ? LAG : 0;
+        Arrays.setAll(churns, i -> new Churn(FAR_NS, FARTHEST_NS, lag));
     }
 
     private static void cancel(long milliseconds) throws Exception {
+        if (!Measure.quiet)
+            System.gc();
         Thread[] threads = new Thread[churns.length];
         AtomicLong pairs = new AtomicLong();
         CyclicBarrier start = new CyclicBarrier(threads.length + 1);
@@ -260,7 +265,8 @@ final class Timers {
         double all = (double) count * rounds.length;
         Measure.report(workload + ".cpu", spentCpuNs / all, "ns", "lower");
         Measure.report(workload + ".insert", all * 1e9 / insertNs, "1/s", "higher");
-        Measure.reportLateness(workload, Arrays.stream(rounds).flatMapToLong(r -> Arrays.stream(r.lateNs)).toArray());
+        Measure.reportLateness(workload,
+                Arrays.stream(rounds).flatMapToLong(round -> Arrays.stream(round.lateNs)).toArray());
     }
 
     // ---- W5 ----
@@ -310,9 +316,11 @@ final class Timers {
             timers.cancel(one);
         double share = (Measure.cpuNs() - startCpuNs) / (double) (System.nanoTime() - startNs);
         Measure.waitUntil(System.nanoTime() + 20 * MILLISECOND);
-        Measure.reportLateness(workload, Arrays.stream(tasks).flatMapToLong(t -> Arrays.stream(t.lateNs, 0, t.runs)).toArray());
+        Measure.reportLateness(workload,
+                Arrays.stream(tasks).flatMapToLong(t -> Arrays.stream(t.lateNs, 0, t.runs)).toArray());
         Measure.report(workload + ".cpu", 100 * share, "%", "lower");
-        Measure.report(workload + ".missed", Arrays.stream(tasks).mapToLong(Task::missed).sum(), "runs", "lower");
+        long missed = Arrays.stream(tasks).mapToLong(Task::missed).sum();
+        Measure.report(workload + ".missed", missed, "runs", "lower");
     }
 
     // ---- W6.memory, W6.plain and W7.idle ----
@@ -389,7 +397,7 @@ final class Timers {
 
     public static void main(String[] args) throws Exception {
         workload = args[1];
-        if (args[0].equals("netty")) // Netty need not be there
+        if (args[0].equals("netty-1ms")) // Netty need not be there
             timers = (Subject) Class.forName("Netty").getDeclaredConstructor().newInstance();
         else
             timers = new Jdk(args[0].equals("jdk-keep"));

@@ -95,16 +95,24 @@ void timers_part(void)
 {
 }
 
-void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
+/* Schedules tasks that are cancelled `lag` calls later. */
+static void churn_behind(const int64_t *delay_ns, long count, int lag)
 {
     static long calls;
     for (long i = 0; i < count; i++) {
-        if (lag > 0) {
-            char *owner = &lagging[calls++ % lag];
-            MUST(apr_thread_pool_tasks_cancel(pool, owner) == APR_SUCCESS);
-            schedule(complain, i, owner, delay_ns[i]);
-            continue;
-        }
+        char *owner = &lagging[calls++ % lag];
+        MUST(apr_thread_pool_tasks_cancel(pool, owner) == APR_SUCCESS);
+        schedule(complain, i, owner, delay_ns[i]);
+    }
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    if (lag > 0) {
+        churn_behind(delay_ns, count, lag);
+        return;
+    }
+    for (long i = 0; i < count; i++) {
         schedule(complain, i, &churners[producer], delay_ns[i]);
         MUST(apr_thread_pool_tasks_cancel(pool, &churners[producer]) == APR_SUCCESS);
     }

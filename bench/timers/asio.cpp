@@ -2,7 +2,8 @@
 /* asio.cpp - Boost.Asio: steady_timer on a thread_pool
  *
  * A thread of the pool also calls the handler of a cancelled timer, with an error. timers_settle waits for
- * that. */
+ * that. timers_churn makes a new steady_timer each time, timers_reuse sets the same one again; in both cases
+ * Asio allocates the operation that waits, from memory that it keeps per thread if it can. */
 #include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -18,8 +19,10 @@ using boost::system::error_code;
 using std::chrono::nanoseconds;
 
 static std::unique_ptr<boost::asio::thread_pool> pool;
-static std::vector<steady_timer> pending;
+static std::vector<std::unique_ptr<steady_timer>> pending;
+static std::vector<steady_timer> embedded;
 static std::unique_ptr<steady_timer> lagging[MOST_LAG];
+static std::unique_ptr<steady_timer> own[MOST_PRODUCERS]; /* of timers_reuse */
 static std::atomic<long> cancelled;
 static std::atomic<long> told;
 static std::atomic<bool> over;
@@ -33,18 +36,30 @@ static steady_timer::time_point at(int64_t ns)
 void timers_open()
 {
     pool = std::make_unique<boost::asio::thread_pool>(TIMERS_WORKERS);
+    for (std::unique_ptr<steady_timer> &timer : own)
+        timer = std::make_unique<steady_timer>(*pool);
+}
+
+static void expire(steady_timer &timer)
+{
+    timer.async_wait([](const error_code &error) {
+        if (!error)
+            timer_expired();
+    });
 }
 
 void timers_fill(const int64_t *due_ns, long count)
 {
     pending.reserve(count);
-    for (long i = 0; i < count; i++) {
-        pending.emplace_back(*pool, at(due_ns[i]));
-        pending.back().async_wait([](const error_code &error) {
-            if (!error)
-                timer_expired();
-        });
-    }
+    for (long i = 0; i < count; i++)
+        expire(*pending.emplace_back(std::make_unique<steady_timer>(*pool, at(due_ns[i]))));
+}
+
+void timers_embed(const int64_t *due_ns, long count)
+{
+    embedded.reserve(count);
+    for (long i = 0; i < count; i++)
+        expire(embedded.emplace_back(*pool, at(due_ns[i])));
 }
 
 void timers_part()
@@ -82,6 +97,33 @@ void timers_churn(int, const int64_t *delay_ns, long count, int lag)
     }
     for (long i = 0; i < count; i++) {
         steady_timer timer(*pool, nanoseconds(delay_ns[i]));
+        forbid(timer);
+        MUST(timer.cancel() == 1);
+    }
+    cancelled += count;
+}
+
+static void reuse_behind(const int64_t *delay_ns, long count, int lag)
+{
+    static long calls;
+    for (long i = 0; i < count; i++, calls++) {
+        std::unique_ptr<steady_timer> &slot = lagging[calls % lag];
+        if (!slot)
+            slot = std::make_unique<steady_timer>(*pool);
+        cancelled += slot->expires_after(nanoseconds(delay_ns[i])); /* cancels it if it is pending */
+        forbid(*slot);
+    }
+}
+
+void timers_reuse(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    if (lag > 0) {
+        reuse_behind(delay_ns, count, lag);
+        return;
+    }
+    steady_timer &timer = *own[producer];
+    for (long i = 0; i < count; i++) {
+        timer.expires_after(nanoseconds(delay_ns[i]));
         forbid(timer);
         MUST(timer.cancel() == 1);
     }
@@ -136,6 +178,9 @@ void timers_close()
     pool->stop();
     pool->join();
     pending.clear();
+    embedded.clear();
+    for (std::unique_ptr<steady_timer> &timer : own)
+        timer.reset();
     for (std::unique_ptr<steady_timer> &timer : lagging)
         timer.reset();
 }

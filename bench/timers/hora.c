@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's scheduler, with a future per timer that may be cancelled */
+/* hora.c - hora's scheduler, with a future per timer that may be cancelled
+ *
+ * With FUTURES, the timers of W4 have futures as well, which the caller releases at once. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -104,12 +106,23 @@ void timers_settle(void)
 {
 }
 
+static void schedule_to_fire(long number, int64_t delay_ns)
+{
+#ifdef FUTURES
+    hora_future *future;
+    MUST(hora_scheduler_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)number), delay_ns, &future) ==
+         0);
+    hora_future_unref(future);
+#else
+    MUST(hora_scheduler_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)number), delay_ns, NULL) == 0);
+#endif
+}
+
 void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
 {
     for (long i = 0; i < count; i++) {
         due_ns[i] = now_ns() + delay_ns[i];
-        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)i), delay_ns[i], NULL) ==
-             0);
+        schedule_to_fire(i, delay_ns[i]);
     }
 }
 

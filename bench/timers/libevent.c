@@ -3,8 +3,10 @@
  *
  * A separate thread runs the loop of the base. The base is configured to use the exact clock, and to read it
  * whenever it needs the time: its default clock is some milliseconds behind, and timers would run early. The
- * function of a repeating timer adds the timer again. */
+ * function of a repeating timer adds the timer again. timers_embed uses the definition of the struct, as
+ * programs do that embed an event. */
 #include <event2/event.h>
+#include <event2/event_struct.h>
 #include <event2/thread.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,11 +24,12 @@ struct series {
 
 static struct event_base *base;
 static pthread_t loop_thread;
-static struct event *churned[MOST_PRODUCERS]; /* one per producer */
-static struct event *lagging[MOST_LAG];       /* timers that are deleted later */
-static struct event **pending;                /* of timers_fill */
+static struct event *reused[MOST_PRODUCERS]; /* one per producer */
+static struct event *lagging[MOST_LAG];      /* timers that are deleted later; NULL: none */
+static struct event **pending;               /* of timers_fill */
 static long pending_count;
-static atomic_bool over; /* series must not continue */
+static struct event *embedded; /* of timers_embed */
+static atomic_bool over;       /* series must not continue */
 
 /* Adds a timer. Rounds the delay up to microseconds, and adds one more because libevent counts from a time
  * that has been rounded down. */
@@ -88,9 +91,7 @@ void timers_open(void)
     MUST(base != NULL);
     event_config_free(config);
     for (int i = 0; i < MOST_PRODUCERS; i++)
-        churned[i] = new_timer(on_forbidden, NULL);
-    for (int i = 0; i < MOST_LAG; i++)
-        lagging[i] = new_timer(on_forbidden, NULL);
+        reused[i] = new_timer(on_forbidden, NULL);
     MUST(pthread_create(&loop_thread, NULL, run_loop, NULL) == 0);
 }
 
@@ -104,20 +105,74 @@ void timers_fill(const int64_t *due_ns, long count)
     }
 }
 
+void timers_embed(const int64_t *due_ns, long count)
+{
+    embedded = malloc((size_t)count * sizeof(*embedded));
+    MUST(embedded != NULL);
+    for (long i = 0; i < count; i++) {
+        MUST(evtimer_assign(&embedded[i], base, on_expired, NULL) == 0);
+        add(&embedded[i], due_ns[i] - now_ns());
+    }
+}
+
 void timers_part(void)
 {
 }
 
-void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
+static struct event *add_new(int64_t delay_ns)
+{
+    struct event *event = new_timer(on_forbidden, NULL);
+    add(event, delay_ns);
+    return event;
+}
+
+/* Adds new timers that are deleted `lag` calls later. */
+static void churn_behind(const int64_t *delay_ns, long count, int lag)
 {
     static long calls;
     for (long i = 0; i < count; i++) {
-        struct event *event = lag > 0 ? lagging[calls++ % lag] : churned[producer];
-        if (lag > 0)
-            MUST(event_del(event) == 0);
+        struct event **slot = &lagging[calls++ % lag];
+        if (*slot != NULL)
+            event_free(*slot); /* also deletes it */
+        *slot = add_new(delay_ns[i]);
+    }
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    (void)producer;
+    if (lag > 0) {
+        churn_behind(delay_ns, count, lag);
+        return;
+    }
+    for (long i = 0; i < count; i++)
+        event_free(add_new(delay_ns[i]));
+}
+
+/* Adds timers that are deleted `lag` calls later. */
+static void reuse_behind(const int64_t *delay_ns, long count, int lag)
+{
+    static long calls;
+    for (long i = 0; i < count; i++) {
+        struct event **slot = &lagging[calls++ % lag];
+        if (*slot == NULL)
+            *slot = new_timer(on_forbidden, NULL);
+        else
+            MUST(event_del(*slot) == 0);
+        add(*slot, delay_ns[i]);
+    }
+}
+
+void timers_reuse(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    if (lag > 0) {
+        reuse_behind(delay_ns, count, lag);
+        return;
+    }
+    struct event *event = reused[producer];
+    for (long i = 0; i < count; i++) {
         add(event, delay_ns[i]);
-        if (lag == 0)
-            MUST(event_del(event) == 0);
+        MUST(event_del(event) == 0);
     }
 }
 
@@ -159,8 +214,10 @@ void timers_close(void)
         event_free(pending[i]);
     free(pending);
     for (int i = 0; i < MOST_PRODUCERS; i++)
-        event_free(churned[i]);
+        event_free(reused[i]);
     for (int i = 0; i < MOST_LAG; i++)
-        event_free(lagging[i]);
-    event_base_free(base);
+        if (lagging[i] != NULL)
+            event_free(lagging[i]);
+    event_base_free(base); /* forgets the events of timers_embed */
+    free(embedded);
 }

@@ -8,9 +8,9 @@
  * larger units than nanoseconds, times are rounded up.
  *
  * Threads     Some libraries (hora, the JDK, APR, Asio, Go, tokio) have threads that run the timers that are
- *             due. They get TIMERS_WORKERS threads, except Go, which decides for itself. libevent is a loop
- *             that other threads may use; it has a separate thread from the start. Others (libuv, GLib) are a
- *             loop that belongs to one thread. There the thread that calls these functions also runs the
+ *             due. They get TIMERS_WORKERS threads, except Go, which decides for itself. libevent, libev and
+ *             GLib are loops that other threads may use; they have a separate thread from the start. libuv is
+ *             a loop that belongs to one thread. There the thread that calls these functions also runs the
  *             loop, one iteration after each LOOP_CALLS calls. After timers_part the loop has a separate
  *             thread, and others reach it in the way that the library provides. */
 #ifndef HORA_BENCH_TIMERS_H
@@ -25,7 +25,7 @@ extern "C" {
 enum {
     TIMERS_WORKERS = 2, /* threads that run timers */
     MOST_PRODUCERS = 2, /* threads that schedule timers */
-    MOST_LAG = 1024,    /* the largest lag of timers_churn */
+    MOST_LAG = 1024,    /* the largest lag of timers_churn and timers_reuse */
     LOOP_CALLS = 64,    /* calls between two iterations of a loop */
 };
 
@@ -43,14 +43,22 @@ void timers_fill(const int64_t *due_ns, long count);
  * not define it. */
 void timers_leave(const int64_t *due_ns, long count);
 
+/* Like timers_fill, with all timers in one array. A library whose timers are not in memory of the caller does
+ * not define it. */
+void timers_embed(const int64_t *due_ns, long count);
+
 /* Announces that from now on other threads schedule timers, or none. Called at most once. */
 void timers_part(void);
 
-/* For each delay, schedules a timer that would call timer_forbidden, and cancels it. Called by one thread or,
- * after timers_part, by MOST_PRODUCERS at once, each with its own number. With a lag, a timer is cancelled
- * when `lag` others have been scheduled after it, and the last ones stay pending. Only one thread uses a lag,
- * and always the same one. */
+/* For each delay, makes a new timer that would call timer_forbidden, schedules it, cancels it and frees it.
+ * Called by one thread or, after timers_part, by MOST_PRODUCERS at once, each with its own number. With a
+ * lag, a timer is cancelled when `lag` others have been scheduled after it, and the last ones stay pending.
+ * Only one thread uses a lag, and always the same one. */
 void timers_churn(int producer, const int64_t *delay_ns, long count, int lag);
+
+/* Like timers_churn, with timers that are made once and used again: one for each producer, or `lag` of them.
+ * A library whose timers cannot be used again does not define it. A process calls only one of the two. */
+void timers_reuse(int producer, const int64_t *delay_ns, long count, int lag);
 
 /* Waits until other threads have carried out all cancellations, if the library needs other threads for
  * that. */
@@ -69,6 +77,9 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
 void timers_close(void);
 
 /* ---- functions of the driver, which timers call ---- */
+
+/* Tells that timers_fire has spent this time on running timers instead of scheduling them. */
+void timers_aside(int64_t spent_ns);
 
 void timer_expired(void);
 void timer_forbidden(void); /* ends the program: a cancelled timer ran */

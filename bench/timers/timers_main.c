@@ -53,7 +53,16 @@ static int64_t *new_times(long count)
     return times;
 }
 
-/* ---- W3.cancel and W3.window: schedule and cancel timers while others are pending ---- */
+/* ---- W3: schedule and cancel timers while others are pending ---- */
+
+typedef void (*churn_fn)(int producer, const int64_t *delay_ns, long count, int lag);
+
+/* For libraries that do not define it. */
+__attribute__((weak)) void timers_reuse(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    (void)producer, (void)delay_ns, (void)count, (void)lag;
+    bench_fail(__FILE__, __LINE__, "this library has no timers that can be used again");
+}
 
 struct producer {
     pthread_t thread;
@@ -66,6 +75,7 @@ struct producer {
 
 static struct producer producers[MOST_PRODUCERS];
 static pthread_barrier_t start;
+static churn_fn churn_timers; /* timers_churn or timers_reuse */
 
 void timer_expired(void)
 {
@@ -88,7 +98,7 @@ static void churn(struct producer *producer)
     do {
         if (position + at_once > DELAYS)
             position = 0;
-        timers_churn(producer->number, &producer->delay_ns[position], at_once, producer->lag);
+        churn_timers(producer->number, &producer->delay_ns[position], at_once, producer->lag);
         position += at_once;
         producer->pairs += at_once;
         int64_t spent_ns = now_ns() - now;
@@ -146,14 +156,15 @@ static void test_cancelling(void)
 {
     choose_delays(500 * MILLISECOND, 550 * MILLISECOND);
     int64_t end_ns = now_ns() + 600 * MILLISECOND;
-    timers_churn(0, producers[0].delay_ns, DELAYS, 0);
+    churn_timers(0, producers[0].delay_ns, DELAYS, 0);
     timers_settle();
     timers_repeat(NULL, 0, PERIOD_NS, end_ns);
 }
 
 /* Measures W3. The warm-up schedules the pending timers. */
-static void cancel(const struct peer_workload *w, long amount, bool warms_up)
+static void cancel_with(churn_fn function, const struct peer_workload *w, long amount, bool warms_up)
 {
+    churn_timers = function;
     if (warms_up) {
         fill(w->pending);
         if (w->producers > 1)
@@ -180,15 +191,31 @@ static void cancel(const struct peer_workload *w, long amount, bool warms_up)
     report(w->name, (double)pairs * 1e9 / (double)spent_ns, "1/s", "higher");
 }
 
+static void cancel(const struct peer_workload *w, long amount, bool warms_up)
+{
+    cancel_with(timers_churn, w, amount, warms_up);
+}
+
+static void cancel_reused(const struct peer_workload *w, long amount, bool warms_up)
+{
+    cancel_with(timers_reuse, w, amount, warms_up);
+}
+
 /* ---- W4.fire: schedule many timers with random delays and let them run ---- */
 
 static int64_t *due_ns; /* when each timer of the round is due */
-static int64_t
-    *late_ns; /* how late each timer of the round was; NOT_FIRED: not yet; also the samples of W5 */
+/* How late each timer of the round was; NOT_FIRED: not yet. Also the samples of W5. */
+static int64_t *late_ns;
 static atomic_long fired;  /* timers of the round that have fired */
 static long expected;      /* timers of the round */
 static int64_t end_cpu_ns; /* processor time when the last one had fired */
+static int64_t aside_ns;   /* time of the round in timers_fire that was not spent on scheduling */
 static sem_t all_fired;
+
+void timers_aside(int64_t spent_ns)
+{
+    aside_ns += spent_ns;
+}
 
 void timer_fired(long number)
 {
@@ -217,13 +244,15 @@ static void fire_once(long count, struct fire_costs *costs)
     }
     atomic_store(&fired, 0);
     expected = count;
+    aside_ns = 0;
     int64_t start_cpu_ns = cpu_ns();
     int64_t start_ns = now_ns();
     timers_fire(delay_ns, due_ns, count);
     while (sem_wait(&all_fired) != 0) {
     }
     costs->cpu_ns += end_cpu_ns - start_cpu_ns;
-    costs->insert_ns += due_ns[count - 1] - delay_ns[count - 1] - start_ns; /* until the last was scheduled */
+    /* Until the last one was scheduled. */
+    costs->insert_ns += due_ns[count - 1] - delay_ns[count - 1] - start_ns - aside_ns;
     free(delay_ns);
 }
 
@@ -321,13 +350,18 @@ static void repeat_in_phase(const struct peer_workload *w, long amount, bool war
     repeat(w, amount, warms_up, 1);
 }
 
-/* ---- W6.memory and W6.plain: the memory of a pending timer, with and without what is needed to cancel it
- * ---- */
+/* ---- W6: the memory of a pending timer, with what is needed to cancel it, without, and in an array ---- */
 
-/* For libraries that do not define it. */
+/* For libraries that do not define them. */
 __attribute__((weak)) void timers_leave(const int64_t *due, long count)
 {
     timers_fill(due, count);
+}
+
+__attribute__((weak)) void timers_embed(const int64_t *due, long count)
+{
+    (void)due, (void)count;
+    bench_fail(__FILE__, __LINE__, "this library has no timers in memory of the caller");
 }
 
 /* Returns the memory of this process in bytes. */
@@ -366,6 +400,12 @@ static void remember_plain(const struct peer_workload *w, long amount, bool warm
 {
     (void)amount;
     measure_memory(w, warms_up, timers_leave);
+}
+
+static void remember_array(const struct peer_workload *w, long amount, bool warms_up)
+{
+    (void)amount;
+    measure_memory(w, warms_up, timers_embed);
 }
 
 /* ---- W7.idle: how often threads wake up when there is nothing to do ---- */
@@ -431,6 +471,11 @@ static const struct peer_workload workloads[] = {
     {"W3.cancel.1M.2t", cancel, .producers = 2, .pending = 1000000},
     {"W3.cancel.4M.1t", cancel, .producers = 1, .pending = 4000000},
     {"W3.window.100k.1t", cancel, .producers = 1, .pending = 100000, .lag = MOST_LAG},
+    {"W3.reuse.1k.1t", cancel_reused, .producers = 1, .pending = 1000},
+    {"W3.reuse.1k.2t", cancel_reused, .producers = 2, .pending = 1000},
+    {"W3.reuse.1M.1t", cancel_reused, .producers = 1, .pending = 1000000},
+    {"W3.reuse.1M.2t", cancel_reused, .producers = 2, .pending = 1000000},
+    {"W3.reuse.window.100k.1t", cancel_reused, .producers = 1, .pending = 100000, .lag = MOST_LAG},
     {"W4.fire.1k", fire, .producers = 1, .pending = 1000},
     {"W4.fire.10k", fire, .producers = 1, .pending = 10000},
     {"W4.fire.100k", fire, .producers = 1, .pending = 100000},
@@ -444,6 +489,7 @@ static const struct peer_workload workloads[] = {
     {"W6.memory.1M", remember, .producers = 1, .pending = 1000000},
     {"W6.memory.4M", remember, .producers = 1, .pending = 4000000},
     {"W6.plain.1M", remember_plain, .producers = 1, .pending = 1000000},
+    {"W6.array.1M", remember_array, .producers = 1, .pending = 1000000},
     {"W7.idle", idle, .producers = 0},
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uv.c - libuv's uv_timer on one loop, in whole milliseconds
  *
- * timers_churn starts and stops the same handle repeatedly, as a connection does with its timeout. Handles of
- * timers that fire once are allocated, and closed and freed after they have fired. Threads other than that of
- * the loop may only call uv_async_send, so they add commands to a list, and the loop carries them out.
- * Repeating timers count from the time at which the loop ran them, so they drift. */
+ * timers_reuse starts and stops the same handle repeatedly, as a connection does with its timeout. All other
+ * handles are allocated, and closed and freed after they have fired or have been stopped. Threads other than
+ * that of the loop may only call uv_async_send, so they add commands to a list, and the loop carries them
+ * out. A repeating timer of libuv counts from the time at which the loop ran it, and would drift, so the
+ * function of a series starts its timer again for the next planned time. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -16,6 +17,14 @@
 struct command {
     uv_timer_t *timer; /* NULL: post `settled` instead */
     int64_t delay_ms;  /* < 0: stop the timer */
+    bool is_new;       /* it has not been initialised, and is freed when it has been stopped */
+};
+
+/* A repeating timer. */
+struct series {
+    uv_timer_t timer;
+    int64_t next_ns; /* when it runs next */
+    int64_t period_ns;
 };
 
 struct commands {
@@ -25,9 +34,10 @@ struct commands {
 };
 
 static uv_loop_t loop;
-static uv_timer_t churned[MOST_PRODUCERS]; /* one per producer */
-static uv_timer_t lagging[MOST_LAG];       /* timers that are stopped later */
-static uv_timer_t *pending;                /* of timers_fill */
+static uv_timer_t reused[MOST_PRODUCERS]; /* one per producer */
+static uv_timer_t lagging[MOST_LAG];      /* timers of timers_reuse that are stopped later */
+static uv_timer_t *lagging_new[MOST_LAG]; /* timers of timers_churn that are stopped later; NULL: none */
+static uv_timer_t **pending;              /* of timers_fill */
 
 static bool parted; /* timers_part was called: the loop has a separate thread */
 static pthread_t loop_thread;
@@ -81,7 +91,10 @@ static void on_fired(uv_timer_t *timer)
 
 static void on_ran(uv_timer_t *timer)
 {
+    struct series *series = (struct series *)timer; /* its first member */
     timer_ran((int)(intptr_t)timer->data);
+    series->next_ns += series->period_ns;
+    MUST(uv_timer_start(timer, on_ran, ms_until(series->next_ns), 0) == 0);
 }
 
 static void on_end(uv_timer_t *timer)
@@ -93,30 +106,53 @@ void timers_open(void)
 {
     MUST(uv_loop_init(&loop) == 0);
     for (int i = 0; i < MOST_PRODUCERS; i++)
-        MUST(uv_timer_init(&loop, &churned[i]) == 0);
+        MUST(uv_timer_init(&loop, &reused[i]) == 0);
     for (int i = 0; i < MOST_LAG; i++)
         MUST(uv_timer_init(&loop, &lagging[i]) == 0);
 }
 
+static uv_timer_t *new_timers(long count)
+{
+    uv_timer_t *timers = malloc((size_t)count * sizeof(*timers));
+    MUST(timers != NULL);
+    return timers;
+}
+
 void timers_fill(const int64_t *due_ns, long count)
 {
-    pending = malloc((size_t)count * sizeof(*pending));
+    pending = malloc((size_t)count * sizeof(*pending)); /* lives as long as the process */
     MUST(pending != NULL);
     for (long i = 0; i < count; i++) {
-        MUST(uv_timer_init(&loop, &pending[i]) == 0);
-        MUST(uv_timer_start(&pending[i], on_expired, ms_until(due_ns[i]), 0) == 0);
+        pending[i] = new_timers(1);
+        MUST(uv_timer_init(&loop, pending[i]) == 0);
+        MUST(uv_timer_start(pending[i], on_expired, ms_until(due_ns[i]), 0) == 0);
+    }
+}
+
+void timers_embed(const int64_t *due_ns, long count)
+{
+    uv_timer_t *timers = new_timers(count); /* live as long as the process */
+    for (long i = 0; i < count; i++) {
+        MUST(uv_timer_init(&loop, &timers[i]) == 0);
+        MUST(uv_timer_start(&timers[i], on_expired, ms_until(due_ns[i]), 0) == 0);
     }
 }
 
 /* Executes a command, in the thread of the loop. */
 static void carry_out(const struct command *command)
 {
-    if (command->timer == NULL)
+    uv_timer_t *timer = command->timer;
+    if (timer == NULL) {
         sem_post(&settled);
-    else if (command->delay_ms < 0)
-        MUST(uv_timer_stop(command->timer) == 0 && !uv_is_active((uv_handle_t *)command->timer));
-    else
-        MUST(uv_timer_start(command->timer, on_forbidden, (uint64_t)command->delay_ms, 0) == 0);
+    } else if (command->delay_ms < 0) {
+        MUST(uv_timer_stop(timer) == 0 && !uv_is_active((uv_handle_t *)timer));
+        if (command->is_new)
+            uv_close((uv_handle_t *)timer, free_timer);
+    } else {
+        if (command->is_new)
+            MUST(uv_timer_init(&loop, timer) == 0);
+        MUST(uv_timer_start(timer, on_forbidden, (uint64_t)command->delay_ms, 0) == 0);
+    }
 }
 
 /* Takes all commands from the list and executes them. Two lists are used alternately, so that none has to be
@@ -137,7 +173,7 @@ static void on_wake(uv_async_t *async)
 }
 
 /* Adds a command to the list, and wakes the loop if the list was empty. */
-static void post(uv_timer_t *timer, int64_t delay_ms)
+static void post(struct command command)
 {
     pthread_mutex_lock(&lock);
     if (posted.count == posted.room) {
@@ -145,7 +181,7 @@ static void post(uv_timer_t *timer, int64_t delay_ms)
         posted.list = realloc(posted.list, (size_t)posted.room * sizeof(posted.list[0]));
         MUST(posted.list != NULL);
     }
-    posted.list[posted.count++] = (struct command){timer, delay_ms};
+    posted.list[posted.count++] = command;
     bool is_first = posted.count == 1;
     pthread_mutex_unlock(&lock);
     if (is_first)
@@ -167,27 +203,49 @@ void timers_part(void)
     parted = true;
 }
 
+/* Passes a command to the loop, or executes it if this thread runs the loop. */
+static void command_loop(struct command command)
+{
+    if (parted)
+        post(command);
+    else
+        carry_out(&command);
+}
+
+/* Starts and stops a timer, at once or `lag` calls later. `slot` has room for a new timer; NULL: `timer` is
+ * used again. */
+static void start_and_stop(uv_timer_t *timer, uv_timer_t **slot, int64_t delay_ns, int lag)
+{
+    uv_timer_t *earlier = slot != NULL ? *slot : timer;
+    bool is_new = slot != NULL;
+    if (is_new)
+        timer = *slot = new_timers(1);
+    if (lag > 0 && earlier != NULL)
+        command_loop((struct command){earlier, -1, is_new});
+    command_loop((struct command){timer, (int64_t)up_to_ms(delay_ns), is_new});
+    if (lag == 0)
+        command_loop((struct command){timer, -1, is_new});
+}
+
 void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
 {
-    static long calls;
-    uv_timer_t *timer = &churned[producer];
+    static long calls; /* of the one producer that runs the loop */
+    uv_timer_t *none = NULL;
+    (void)producer;
     for (long i = 0; i < count; i++) {
-        if (lag > 0)
-            timer = &lagging[calls % lag];
-        struct command start = {timer, (int64_t)up_to_ms(delay_ns[i])};
-        struct command stop = {timer, -1};
-        if (lag > 0) {
-            carry_out(&stop);
-            carry_out(&start);
+        start_and_stop(NULL, lag > 0 ? &lagging_new[calls % lag] : &none, delay_ns[i], lag);
+        if (!parted)
             turn_now_and_then(++calls);
-        } else if (parted) {
-            post(timer, start.delay_ms);
-            post(timer, stop.delay_ms);
-        } else {
-            carry_out(&start);
-            carry_out(&stop);
+    }
+}
+
+void timers_reuse(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    static long calls; /* of the one producer that runs the loop */
+    for (long i = 0; i < count; i++) {
+        start_and_stop(lag > 0 ? &lagging[calls % lag] : &reused[producer], NULL, delay_ns[i], lag);
+        if (!parted)
             turn_now_and_then(++calls);
-        }
     }
 }
 
@@ -195,41 +253,54 @@ void timers_settle(void)
 {
     if (!parted)
         return;
-    post(NULL, 0);
+    post((struct command){.timer = NULL});
     while (sem_wait(&settled) != 0) {
     }
+}
+
+/* Timers that are due run between those that are scheduled, in the same thread. Their time is no part of
+ * scheduling. */
+static void turn_aside(long calls)
+{
+    if (calls % LOOP_CALLS != 0)
+        return;
+    int64_t start_ns = now_ns();
+    uv_run(&loop, UV_RUN_NOWAIT);
+    timers_aside(now_ns() - start_ns);
 }
 
 void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
 {
     for (long i = 0; i < count; i++) {
-        uv_timer_t *timer = malloc(sizeof(*timer));
-        MUST(timer != NULL && uv_timer_init(&loop, timer) == 0);
+        turn_aside(i);
+        uv_timer_t *timer = new_timers(1);
+        MUST(uv_timer_init(&loop, timer) == 0);
         timer->data = (void *)(intptr_t)i;
         due_ns[i] = now_ns() + delay_ns[i];
         MUST(uv_timer_start(timer, on_fired, ms_until(due_ns[i]), 0) == 0);
-        turn_now_and_then(i);
     }
     uv_run(&loop, UV_RUN_DEFAULT); /* returns when all timers have fired */
 }
 
 void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
 {
-    uv_timer_t *series = calloc((size_t)tasks + 1, sizeof(*series)); /* the last one ends the loop */
-    MUST(series != NULL);
+    struct series *all = calloc((size_t)tasks + 1, sizeof(*all)); /* the last one ends the loop */
+    MUST(all != NULL);
     uv_update_time(&loop);
     for (int i = 0; i <= tasks; i++) {
-        MUST(uv_timer_init(&loop, &series[i]) == 0);
-        series[i].data = (void *)(intptr_t)i;
-        MUST(i == tasks
-                 ? uv_timer_start(&series[i], on_end, ms_until(end_ns), 0) == 0
-                 : uv_timer_start(&series[i], on_ran, ms_until(first_ns[i]), up_to_ms(period_ns)) == 0);
+        uv_timer_t *timer = &all[i].timer;
+        int64_t due_ns = i == tasks ? end_ns : first_ns[i];
+        MUST(uv_timer_init(&loop, timer) == 0);
+        timer->data = (void *)(intptr_t)i;
+        all[i].next_ns = due_ns;
+        all[i].period_ns = period_ns;
+        MUST(uv_timer_start(timer, i == tasks ? on_end : on_ran, ms_until(due_ns), 0) == 0);
     }
     uv_run(&loop, UV_RUN_DEFAULT);
     for (int i = 0; i <= tasks; i++)
-        uv_close((uv_handle_t *)&series[i], NULL);
+        uv_close((uv_handle_t *)&all[i].timer, NULL);
     uv_run(&loop, UV_RUN_NOWAIT);
-    free(series);
+    free(all);
 }
 
 void timers_close(void)

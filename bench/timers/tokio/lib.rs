@@ -2,9 +2,9 @@
 
 //! tokio: sleep, in whole milliseconds, on a runtime of several threads
 //!
-//! Built as an archive, and called by timers_main.c. timers_churn polls a Sleep once, which schedules it, and drops it, which
-//! cancels it: as timeout does. A timer that does something when its time has come is a task that sleeps. A repeating timer is an
-//! interval, which makes up for what it has missed.
+//! Built as an archive, and called by timers_main.c. timers_churn polls a Sleep once, which schedules it, and
+//! drops it, which cancels it: as timeout does. A timer that does something when its time has come is a task
+//! that sleeps. A repeating timer is an interval, which makes up for what it has missed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -33,7 +33,8 @@ extern "C" {
 
 struct Timers {
     runtime: Runtime,
-    // Two names for about the same moment, the first one not later: so what is derived from them is never early.
+    // Two names for about the same moment, the first one not later: so what is derived from them is never
+    // early.
     start_ns: i64,
     start: Instant,
 }
@@ -42,7 +43,8 @@ static TIMERS: AtomicPtr<Timers> = AtomicPtr::new(ptr::null_mut());
 static PENDING: AtomicPtr<Vec<JoinHandle<()>>> = AtomicPtr::new(ptr::null_mut());
 static LAGGING: AtomicPtr<Vec<Pin<Box<Sleep>>>> = AtomicPtr::new(ptr::null_mut());
 static CALLS: AtomicI64 = AtomicI64::new(0);
-static BEGUN: AtomicI64 = AtomicI64::new(0); // tasks that a worker has begun, which is when they start to sleep
+// Tasks that a worker has begun, which is when they start to sleep.
+static BEGUN: AtomicI64 = AtomicI64::new(0);
 
 fn timers() -> &'static Timers {
     unsafe { &*TIMERS.load(Ordering::Relaxed) }
