@@ -42,7 +42,8 @@ static sem_t all_ran;
 
 void pool_ran(void)
 {
-    if (atomic_fetch_add(&ran.count, 1) + 1 != expected)
+    long last = expected; /* read before the task is counted: afterwards the next run may write it */
+    if (atomic_fetch_add(&ran.count, 1) + 1 != last)
         return;
     end_ns = now_ns();
     sem_post(&all_ran);

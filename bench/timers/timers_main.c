@@ -222,7 +222,8 @@ void timer_fired(long number)
     MUST(number >= 0 && number < expected && late_ns[number] == NOT_FIRED);
     late_ns[number] = now_ns() - due_ns[number];
     MUST(late_ns[number] >= 0);
-    if (atomic_fetch_add(&fired, 1) + 1 != expected)
+    long last = expected; /* read before the timer is counted: afterwards the next round may write it */
+    if (atomic_fetch_add(&fired, 1) + 1 != last)
         return;
     end_cpu_ns = cpu_ns();
     sem_post(&all_fired);
