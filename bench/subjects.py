@@ -33,7 +33,7 @@ TIMERS = {"libuv": ("timers-libuv", "libuv1-dev"), "glib": ("timers-glib", "libg
           "go": ("timers-go", "golang-go"),
           "tokio": ("timers-tokio", "cargo, rustc and librust-tokio-dev")}
 TASKS = {name: (program.replace("pools-", "tasks-"), package) for name, (program, package) in POOLS.items()
-         if name != "libuv"}
+         if name not in ("libuv", "apr")}
 DELAY = {"pthread": ("delay-pthread", None), "boost": ("delay-boost", "libboost-thread-dev")}
 # subject: Debian package. Whether they are there turns out when they are asked.
 CRONS = {"quartz": "libquartz2-java and openjdk-17-jdk-headless", "systemd": "systemd",
@@ -65,8 +65,8 @@ LEFT_OUT = [
     ("libuv", ["W9", "W10", "W11", "W12"], "only the thread of a loop may submit, and tasks have no results"),
     ("glib", ["W9", "W12.submit"], NO_FUTURE),
     ("glib", ["W11"], "a pool has one function for all tasks"),
-    ("apr", ["W9", "W12.submit"], NO_FUTURE),
-    ("apr", ["W11"], "a task is a function and a pointer, and nothing else that could differ"),
+    ("apr", ["W9", "W10", "W11", "W12"],
+     "tasks have no results, and a million that submit others, or wait in the queue, take it minutes"),
     ("asio", ["W9.group", "W9.completion"], NO_GROUP),
     ("asio", ["W9.batch"], NO_BATCH),
     ("asio", ["W11"], ONE_TYPE_PER_FORM),
