@@ -35,7 +35,7 @@ final class Tasks {
     private static final int BACKLOG = 5;
     private static final int WARM_UP_TASKS = 20_000;
     private static final long LEAST_NS_PER_TASK = 200;
-    private static final long IDLE_NS = 1_000_000_000;
+    private static final long IDLE_NS_PER_TASK = 1000;
 
     private static final AtomicLong ran = new AtomicLong();
     private static final Semaphore allRan = new Semaphore(0);
@@ -306,7 +306,7 @@ final class Tasks {
             return;
         double before = residentMb();
         drain(all, tasks, submits);
-        Measure.waitUntil(System.nanoTime() + IDLE_NS);
+        Measure.waitUntil(System.nanoTime() + amount * IDLE_NS_PER_TASK);
         Measure.report(workload, residentMb() - before, "MB", "lower");
     }
 

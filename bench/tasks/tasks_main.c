@@ -29,7 +29,9 @@ enum {
 };
 
 static const int64_t MILLISECOND = 1000000;
-static const int64_t IDLE_NS = 1000000000; /* time that W12 gives a library to return memory */
+
+/* The time that W12 gives a library to return memory, for each task of the amount: a second for a million. */
+static const int64_t IDLE_NS_PER_TASK = 1000;
 
 static long least(long a, long b)
 {
@@ -364,7 +366,7 @@ static void stay(const struct peer_workload *w, long amount, bool warms_up,
     if (!warms_up) {
         double before = resident_mb();
         drain(tasks, futures, queue);
-        wait_until(now_ns() + IDLE_NS);
+        wait_until(now_ns() + amount * IDLE_NS_PER_TASK);
         report(w->name, resident_mb() - before, "MB", "lower");
     }
     free(futures);
