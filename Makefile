@@ -16,7 +16,7 @@ help:
 	@echo 'make test       build and run the short tests: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, comparison with the JDK, ...'
 	@echo 'make lint       check layout, documentation and format, and run the static analysers'
-	@echo 'make bench      measure hora beside other libraries and the JDK: W1 to W8 and cron, or ONLY=W3'
+	@echo 'make bench      measure hora beside other libraries and the JDK: W1 to W12 and cron, or ONLY=W3'
 	@echo '                (bench/README.md)'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'

@@ -535,10 +535,11 @@ static bool find_faults(enum hora__fault only)
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
-            "       [--spurious] [--late] [--recycle] [--weak] [--replay TEXT] [--fail-allocation N]\n"
-            "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [--part K/N] [NAME...]\n");
+    fprintf(
+        stderr,
+        "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
+        "       [--spurious] [--late] [--recycle] [--weak] [--replay TEXT] [--fail-allocation N]\n"
+        "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [--part K/N] [NAME...]\n");
     return 2;
 }
 
