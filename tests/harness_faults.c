@@ -59,6 +59,8 @@ static const struct {
     {HORA__FAULT_SERIES_COUNTS_UNBEGUN, "series_cancel_meets_put_back"},
     {HORA__FAULT_OVERLAP_RUNS_AFTER_CANCEL, "overlap_cancel_meets_member"},
     {HORA__FAULT_LOCK_FORGETS_SLEEPERS, "word_lock_lets_three_pass"},
+    {HORA__FAULT_CHUNK_IS_NEVER_FREED, "free_list_frees_empty_chunks"},
+    {HORA__FAULT_CHUNK_ROOM_UNSEEN, "free_list_reuses_blocks_of_chunks_in_use"},
     {HORA__FAULT_TIMER_QUEUE_SHOWN_TOO_SOON, "schedule_detached_meets_a_look"},
     {HORA__FAULT_DETACHED_WAKES_NO_WORKER, "schedule_detached_is_punctual"},
     {HORA__FAULT_TIMER_GOES_UNHEARD, "timer_cancel_meets_a_quiescer"},

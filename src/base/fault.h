@@ -214,6 +214,11 @@
     X(SPIN_NEVER_ENDS, "a taker that has stopped spinning still counts as spinning")                      \
     X(CLAIMS_GO_ON, "a recalled task can still be claimed")                                               \
     X(CLAIMS_READ_ANYTHING, "a segment is reused while a thread may still claim from it")                 \
+    X(CHUNK_FREED_TOO_SOON, "a chunk is freed while one of its blocks is in use")                         \
+    X(CHUNK_IS_NEVER_FREED, "all empty chunks are kept as spare ones")                                    \
+    X(CHUNK_ROOM_UNSEEN, "a full chunk is forgotten, although a block of it comes back")                  \
+    X(BLOCK_SOURCE_ENDS_TOO_SOON, "a pool frees the source of a block that is in use")                    \
+    X(BLOCK_SOURCE_STAYS, "the last block of a pool that is gone does not free their source")             \
     X(CRON_OVERLAP_UNSEEN, "local times that the clocks show again are not searched")                     \
     X(CRON_SPAN_ENDS_LATE, "the first local time after a span counts as one of it")                       \
     X(CRON_JUMPS_TOO_FAR, "a jump to a far match forgets that local time is not UTC")                     \

@@ -2,10 +2,11 @@
 /* future_memory.c - the free lists that recycle the memory of futures
  *
  * Limits            A thread keeps fewer than 2 * BATCH blocks, and a shared free list at most MOST batches,
- *                   about 12 MB. All of these blocks were in use recently, and a thread takes from the free
- *                   lists before it asks the system. So the free lists do not raise the peak use of memory.
- *                   Each time a worker becomes idle, it frees 1/PARTS of the batches beyond
- *                   HORA__FREE_LIST_KEEPS.
+ *                   about 400 KB. All of these blocks were in use recently, and a thread takes from the free
+ *                   lists before it asks the source, which asks the system only if it has no free block. So
+ *                   the free lists do not raise the peak use of memory. Each time a worker becomes idle, it
+ *                   returns 1/PARTS of the batches beyond HORA__FREE_LIST_KEEPS to the source, and lets the
+ *                   source give up a chunk. The lists are short, because a free block keeps its whole chunk.
  * Order             The count is read without the lock as a hint. A thread that reads an old value asks the
  *                   system for memory needlessly, or frees a batch too few. So relaxed order would suffice,
  *                   and no memory-order fault is planted for it.
@@ -20,17 +21,26 @@
 #include "exec/pool.h"
 
 /* See "Limits" above. HORA__KEPT gives a smaller value in builds for the simulator. */
-enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
+enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(64, 2), PARTS = HORA__KEPT(8, 2) };
 
 static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future),
               "links are written into memory of futures");
+static_assert(_Alignof(struct hora_future) <= sizeof(struct hora__block_header), "blocks are aligned");
 
-int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what)
+int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what,
+                                size_t size)
 {
+    assert(size >= sizeof(struct hora_future));
     shared_free_list->what = what;
     hora__atomic_init(&shared_free_list->count, 0);
     shared_free_list->first = NULL;
-    return hora__mutex_init(&shared_free_list->lock, HORA__RANK_FREE_LIST);
+    int error = hora__mutex_init(&shared_free_list->lock, HORA__RANK_FREE_LIST);
+    if (error < 0)
+        return error;
+    error = hora__block_source_new(size, &shared_free_list->source);
+    if (error < 0)
+        hora__mutex_destroy(&shared_free_list->lock);
+    return error;
 }
 
 /* Adds a batch, given by its first block. */
@@ -77,6 +87,7 @@ void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_l
     while (free_batch(shared_free_list, 0)) {
     }
     hora__mutex_destroy(&shared_free_list->lock);
+    hora__block_source_close(shared_free_list->source);
 }
 
 /* Frees only a part each time: a pool that is idle for a moment between two bursts keeps most of its
@@ -88,18 +99,22 @@ void hora__pool_free_excess(hora_pool *pool)
     while (excess-- > 0 && hora__pool_queue_is_empty(pool) &&
            free_batch(&pool->shared_free_list, HORA__FREE_LIST_KEEPS)) {
     }
+    hora__block_source_tidy(pool->shared_free_list.source);
 }
 
 void hora__shared_free_list_supply(struct hora__shared_free_list *shared_free_list)
 {
     hora_thread *thread;
-    if (hora__atomic_load(&shared_free_list->count) == 0 || hora__thread_current(&thread) < 0)
+    if (hora__thread_current(&thread) < 0)
         return;
     struct hora__blocks *free_blocks = &thread->free_blocks[shared_free_list->what];
     if (free_blocks->first != NULL)
         return;
     free_blocks->first = take_batch(shared_free_list, 0);
-    free_blocks->count = free_blocks->first != NULL ? BATCH : 0;
+    if (free_blocks->first != NULL)
+        free_blocks->count = BATCH; /* I1 */
+    else
+        hora__blocks_fill(free_blocks, shared_free_list->source, BATCH);
 }
 
 void *hora__future_memory_get(enum hora__block_kind what, size_t size)
@@ -107,7 +122,7 @@ void *hora__future_memory_get(enum hora__block_kind what, size_t size)
     assert(size >= sizeof(struct hora__links));
     hora_thread *thread = hora__thread_existing();
     void *block = thread != NULL ? hora__blocks_pop(&thread->free_blocks[what]) : NULL;
-    return block != NULL ? block : hora__alloc_dirty(size);
+    return block != NULL ? block : hora__block_alloc(size);
 }
 
 /* Gets a block for a thread that has no free one: moves a batch to the thread and takes from it. Not inlined,
@@ -128,8 +143,8 @@ void *hora__shared_free_list_get(struct hora__shared_free_list *shared_free_list
     return block != NULL ? block : get_more(shared_free_list, size);
 }
 
-/* Moves BATCH of the 2 * BATCH free blocks of a worker to its pool; frees them if the pool has MOST batches
- * already. */
+/* Moves BATCH of the 2 * BATCH free blocks of a worker to its pool; returns them to their sources if the pool
+ * has MOST batches already. */
 static void bring(struct hora__shared_free_list *shared_free_list, struct hora__blocks *free_blocks)
 {
     assert(free_blocks->count == 2 * BATCH);
@@ -161,7 +176,7 @@ __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__b
     struct hora__shared_free_list *shared_free_list = shared_free_list_of(thread, what);
     struct hora__blocks *free_blocks = &thread->free_blocks[what];
     if (shared_free_list == NULL) {
-        hora__free(block);
+        hora__block_free(block);
         return;
     }
     hora__blocks_push(free_blocks, block);
@@ -176,7 +191,7 @@ void hora__future_memory_put(enum hora__block_kind what, void *block)
     assert(block != NULL);
     hora_thread *thread = hora__keeps_memory() ? hora__thread_existing() : NULL;
     if (thread == NULL)
-        hora__free(block);
+        hora__block_free(block);
     else if (thread->free_blocks[what].count < BATCH)
         hora__blocks_push(&thread->free_blocks[what], block);
     else

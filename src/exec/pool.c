@@ -254,8 +254,10 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     init_lists(pool);
     pool->kind = kind;
     copy_options(pool, options);
-    error = hora__shared_free_list_init(&pool->shared_free_list, kind == NULL ? HORA__BLOCK_PLAIN_FUTURE
-                                                                              : HORA__BLOCK_SCHEDULED_FUTURE);
+    error = kind == NULL ? hora__shared_free_list_init(&pool->shared_free_list, HORA__BLOCK_PLAIN_FUTURE,
+                                                       sizeof(struct hora_future))
+                         : hora__shared_free_list_init(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE,
+                                                       kind->future_size);
     if (error < 0)
         goto no_shared_free_list;
     error = make_queue(pool, options);

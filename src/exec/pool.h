@@ -28,6 +28,7 @@ enum hora__detached_mode { HORA__NEVER_DETACHES, HORA__DETACHES, HORA__DETACHES_
 
 /* What a scheduler does differently from a plain pool. */
 struct hora__pool_kind {
+    size_t future_size; /* of the futures that `make` makes */
     /* As hora_pool_execute, for a task that has a body. */
     int (*execute)(hora_pool *pool, const hora_task *task);
     /* As hora__pool_show. */

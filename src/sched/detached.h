@@ -20,7 +20,7 @@
 
 #include "exec/pool.h"
 #include "sched/timer_queue.h"
-#include "timer/free_list.h"
+#include "sys/free_list.h"
 
 /* The optional parts of a task, in the order in which they follow it. Each takes one word. */
 enum hora__detached_part { HORA__PART_DROP = 1, HORA__PART_DROP_RESULT = 2, HORA__PART_NAME = 4 };

@@ -460,6 +460,7 @@ static int execute(hora_pool *pool, const hora_task *task);
 
 /* Also identifies a scheduler: a pool is one if and only if its kind points here. */
 static const struct hora__pool_kind scheduler_kind = {
+    .future_size = sizeof(struct hora__scheduled),
     .execute = execute,
     .show = show,
     .make = make,

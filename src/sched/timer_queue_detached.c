@@ -130,7 +130,7 @@ hora_task hora__detached_task(const struct hora__detached *detached)
 static void free_task(struct hora__free_list *list, struct hora__detached *detached)
 {
     assert(!detached->entry.is_timer);
-    hora__free_list_put(list, detached, detached->offset);
+    hora__chunk_free(hora__free_list_put(list, detached, detached->offset));
 }
 
 /* ---- memory ---- */

@@ -10,7 +10,7 @@
 #include <hora/thread.h>
 
 #include "base/list.h"
-#include "sys/alloc.h"
+#include "sys/block.h"
 #include "sys/event.h"
 #include "sys/mutex.h"
 #include "sys/parker.h"

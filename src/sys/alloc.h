@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.h - memory: allocation, marking of memory on free lists, and free lists of blocks
+/* alloc.h - memory: allocation, and marking of memory on free lists
  *
  * All memory of the library comes from the functions below. The simulator replaces them: it counts the live
  * blocks and can make the n-th allocation fail. */
@@ -26,7 +26,13 @@ __attribute__((warn_unused_result, malloc)) void *hora__alloc_dirty(size_t size)
 /* Returns one object that starts at a cache line, or NULL. In the simulator it starts anywhere. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size);
 
-/* For a field of such an object: the field starts a cache line. The simulator runs on one thread and does not
+/* Returns whole pages of the system with arbitrary contents, at least `size` bytes; NULL: no memory. Unlike
+ * memory from the functions above, they go back to the system at once when they are freed, by the function
+ * below and with the same size. */
+__attribute__((warn_unused_result, malloc)) void *hora__pages_alloc(size_t size);
+void hora__pages_free(void *pages, size_t size);
+
+/* For a field of an object of hora__alloc_lines: the field starts a cache line. The simulator runs on one thread and does not
  * need this. */
 #ifdef HORA_SIM
 #define HORA__BEGINS_LINE
@@ -135,104 +141,5 @@ static inline void hora__memory_wakes(void *memory, size_t size)
 }
 
 #endif
-
-/* ---- whole blocks ---- */
-
-/* The bytes of a resting block that belong to the free list. */
-struct hora__links {
-    void *next;  /* the next block; NULL: none */
-    void *other; /* for a list that needs a second link; other lists do not use it */
-};
-
-#ifdef HORA__CHECKS_MEMORY
-
-/* hora__block_links returns the links of a block; hora__block_rests and hora__block_wakes mark a whole block
- * except for its links. */
-
-/* Returns the size that the caller of hora__alloc asked for. */
-size_t hora__memory_size(void *block);
-
-/* Returns the number of bytes in front of the links, which are aligned for pointers. */
-static inline size_t hora__resting_size(void *block)
-{
-    return hora__memory_size(block) / sizeof(void *) * sizeof(void *) - sizeof(struct hora__links);
-}
-
-static inline struct hora__links *hora__block_links(void *block)
-{
-    return (struct hora__links *)(void *)((char *)block + hora__resting_size(block));
-}
-
-static inline void hora__block_rests(void *block)
-{
-    hora__memory_rests(block, hora__resting_size(block));
-}
-
-static inline void hora__block_wakes(void *block)
-{
-    hora__memory_wakes(block, hora__resting_size(block));
-}
-
-#else
-
-static inline struct hora__links *hora__block_links(void *block)
-{
-    return block;
-}
-
-static inline void hora__block_rests(void *block)
-{
-    (void)block;
-}
-
-static inline void hora__block_wakes(void *block)
-{
-    (void)block;
-}
-
-#endif
-
-/* ---- free lists of blocks ---- */
-
-/* The free lists that each thread has: one per kind of block. All blocks of one list have the same size. */
-enum hora__block_kind { HORA__BLOCK_PLAIN_FUTURE, HORA__BLOCK_SCHEDULED_FUTURE, HORA__BLOCK_KINDS };
-
-/* A free list of blocks of one size. Only one thread at a time may use it. */
-struct hora__blocks {
-    void *first; /* NULL: the list is empty */
-    int count;   /* blocks on the list */
-};
-
-/* Adds a block, which rests from now on. */
-static inline void hora__blocks_push(struct hora__blocks *blocks, void *block)
-{
-    assert(block != NULL && blocks->count >= 0);
-    hora__block_links(block)->next = blocks->first;
-    hora__block_rests(block);
-    blocks->first = block;
-    blocks->count++;
-}
-
-/* Removes the block that was added last and wakes it. Returns NULL if the list is empty. */
-static inline void *hora__blocks_pop(struct hora__blocks *blocks)
-{
-    assert((blocks->first == NULL) == (blocks->count == 0));
-    void *block = blocks->first;
-    if (block != NULL) {
-        hora__block_wakes(block);
-        blocks->first = hora__block_links(block)->next;
-        blocks->count--;
-        hora__prefetch(blocks->first); /* the next caller gets this one */
-    }
-    return block;
-}
-
-/* Frees all blocks of the list. */
-static inline void hora__blocks_free(struct hora__blocks *blocks)
-{
-    void *block;
-    while ((block = hora__blocks_pop(blocks)) != NULL)
-        hora__free(block);
-}
 
 #endif

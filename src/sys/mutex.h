@@ -50,7 +50,7 @@ enum hora__rank {
     HORA__RANK_THREAD = 3,    /* a thread record: interrupt flag, descriptor, idleness */
     HORA__RANK_CLOCK = 4,     /* a virtual clock */
     HORA__RANK_PARKER = 5,    /* inside the portable parker */
-    HORA__RANK_FREE_LIST = 6, /* the free list of a pool */
+    HORA__RANK_FREE_LIST = 6, /* the free list of a pool, and its block source */
     HORA__RANK_NAMES = 7,     /* names of tasks and the measurements under them */
 };
 

@@ -98,7 +98,7 @@ struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t le
     for (int i = 0; i < count; i++) {
         hora__atomic64_store(&lanes->lanes[i].other_references, STAYS); /* I3 */
         hora__atomic_init(&lanes->lanes[i].filled, 0);
-        hora__free_list_init(&lanes->lanes[i].free_list, least);
+        hora__free_list_init(&lanes->lanes[i].free_list, least, sizeof(void *), 1);
         if (hora__mutex_init(&lanes->lanes[i].lock, HORA__RANK_INBOX) == 0)
             continue;
         /* Free the lanes that were made before this one. */

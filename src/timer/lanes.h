@@ -16,8 +16,8 @@
 #include "base/fault.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
+#include "sys/free_list.h"
 #include "sys/mutex.h"
-#include "timer/free_list.h"
 #include "timer/heap.h"
 
 /* LANES_MOST: the most lanes of a store. LANE_ROOM: the nodes that a lane can hold. CLOCK_RUNS: 1 if the

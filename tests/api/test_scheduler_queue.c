@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_scheduler_queue.c - the queue of a scheduler: reading it, removing, cancelling, purging */
 #define _GNU_SOURCE /* mallinfo2 */
-#include <malloc.h>
-
+#include "memory_use.h"
 #include "scheduler_support.h"
 
 /* Five blockers, due after a millisecond, and one worker: the first is running. */
@@ -396,12 +395,6 @@ TEST(scheduler_future_that_was_removed_can_be_run_or_executed, "CP-STPE16")
 
 /* ---- many ---- */
 
-/* Bytes that the process has allocated. */
-static size_t allocated(void)
-{
-    return mallinfo2().uordblks;
-}
-
 static bool counts_memory(void)
 {
     return !BUILT_WITH_ASAN && !BUILT_WITH_TSAN && !test_simulated();
@@ -426,10 +419,10 @@ TEST(scheduler_cancelling_very_many_tasks_needs_no_memory,
         CHECK_INT(job.drops, 1);
         hora_future_unref(future);
         if (i == many / 10)
-            before = allocated();
+            before = memory_in_use();
     }
     if (counts_memory())
-        CHECK(allocated() < before + 100000); /* half a byte for each */
+        CHECK(memory_in_use() < before + 100000); /* half a byte for each */
     CHECK_INT(rig_stats(&r).tasks, 0);
     CHECK_INT(rig_stats(&r).queued, 0);
     CHECK_INT(rig_stats(&r).cancelled, many);

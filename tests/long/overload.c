@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <hora/hora.h>
 
@@ -33,7 +34,7 @@ enum {
     WORK_NS = 3000,          /* of each task */
     SAMPLE = 256,            /* tasks of a producer, from one look at the memory to the next */
     CALM = 100000,           /* tasks one by one, after which memory must have been given back */
-    LEFT_BYTES = 1 << 20,    /* may be kept */
+    LEFT_BYTES = 2 << 20,    /* may be kept */
     BOUNDED_BYTES = 1 << 20, /* may be used with a bound */
     WAITING_BYTES = 512,     /* by a task that waits, where there is no bound */
 };
@@ -92,10 +93,32 @@ static size_t memory_before;
 static atomic_size_t memory_most;
 static atomic_int queued_most;
 
+static atomic_size_t mapped; /* bytes of the pages that hora has from the system */
+
+/* The linker lets hora call these instead of mmap and munmap. */
+void *__real_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+int __real_munmap(void *address, size_t size);
+void *__wrap_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+int __wrap_munmap(void *address, size_t size);
+
+void *__wrap_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *pages = __real_mmap(address, size, protection, flags, fd, offset);
+    (void)atomic_fetch_add(&mapped, pages != MAP_FAILED ? size : 0);
+    return pages;
+}
+
+int __wrap_munmap(void *address, size_t size)
+{
+    int result = __real_munmap(address, size);
+    (void)atomic_fetch_sub(&mapped, result == 0 ? size : 0);
+    return result;
+}
+
 static size_t memory_now(void)
 {
     struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
+    return info.uordblks + info.hblkhd + atomic_load(&mapped);
 }
 
 static size_t memory_above(size_t now)

@@ -7,7 +7,7 @@
 
 #include <hora/error.h>
 
-#include "sys/alloc.h"
+#include "sys/block.h"
 #include "sys/clock.h"
 #include "sys/event.h"
 
@@ -60,7 +60,7 @@ PROOF(finds_misuse_of_memory)
 static void write_to_resting_memory(void)
 {
     struct hora__blocks blocks = {NULL, 0};
-    char *block = hora__alloc(1, 64);
+    char *block = hora__block_alloc(64);
     hora__blocks_push(&blocks, block);
     block[5] = 1;
     hora__blocks_free(&blocks);
@@ -71,7 +71,7 @@ static void use_blocks_again(void)
     struct hora__blocks blocks = {NULL, 0};
     void *kept[3];
     for (int i = 0; i < 3; i++) {
-        kept[i] = hora__alloc(1, 64);
+        kept[i] = hora__block_alloc(64);
         memset(kept[i], i, 64);
     }
     for (int i = 0; i < 3; i++)
@@ -80,7 +80,7 @@ static void use_blocks_again(void)
         MUST(hora__blocks_pop(&blocks) == kept[i]);
     MUST(hora__blocks_pop(&blocks) == NULL && blocks.count == 0);
     for (int i = 0; i < 3; i++)
-        hora__free(kept[i]);
+        hora__block_free(kept[i]);
 }
 
 static void keeps(void)

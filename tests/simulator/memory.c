@@ -242,19 +242,25 @@ void hora__free(void *start)
     put(block);
 }
 
+void *hora__pages_alloc(size_t size)
+{
+    return hora__alloc_dirty(size);
+}
+
+void hora__pages_free(void *pages, size_t size)
+{
+    const struct block *block = pages != NULL ? block_at(pages) : NULL;
+    if (block == NULL || block->size != size)
+        hora__sim_end(HORA__SIM_MISUSE, "%zu bytes of pages are freed at %p, which are not there", size,
+                      pages);
+    hora__free(pages);
+}
+
 /* ---- memory that rests ---- */
 
 bool hora__keeps_memory(void)
 {
     return hora__sim.options.recycles;
-}
-
-size_t hora__memory_size(void *start)
-{
-    const struct block *block = block_at(start);
-    if (block == NULL || !block->live)
-        hora__sim_end(HORA__SIM_MISUSE, "%p is kept to be used again, and is not allocated", start);
-    return block->size;
 }
 
 void hora__memory_rests(void *start, size_t size)

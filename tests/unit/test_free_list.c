@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_free_list.c - blocks of a free list: aligned, apart from each other, and given back in any order */
+/* test_free_list.c - blocks of a free list: aligned, apart from each other, and given back in any order; and
+ * the chunks they are cut from */
 #include <string.h>
 
 #include "harness.h"
-#include "timer/free_list.h"
+#include "sys/free_list.h"
 
-enum { LEAST = 48, BLOCKS = 6000, STEPS = 60000 };
+enum {
+    LEAST = 48,
+    LINE = 64,
+    BLOCKS = 6000,
+    STEPS = 60000,
+    SPARE = 2,
+    PER_CHUNK = 63, /* of blocks of 1024 bytes, in a chunk of 64 KB with a header */
+};
 
 static struct block {
     unsigned char *memory; /* NULL: it is not there */
@@ -34,7 +42,7 @@ static void put(struct hora__free_list *list, struct block *block)
     for (size_t i = 0; i < size_of(block); i++)
         if (block->memory[i] != block->mark)
             test_fail(__FILE__, __LINE__, "byte %d of a block was overwritten", (int)i);
-    hora__free_list_put(list, block->memory, block->place);
+    hora__chunk_free(hora__free_list_put(list, block->memory, block->place));
     block->memory = NULL;
 }
 
@@ -48,7 +56,7 @@ static void put_all(struct hora__free_list *list)
 TEST_REAL(free_list_keep_blocks_apart, "")
 {
     struct hora__free_list list;
-    hora__free_list_init(&list, LEAST);
+    hora__free_list_init(&list, LEAST, 8, 1);
     for (int i = 0; i < STEPS; i++) {
         struct block *block = &blocks[test_random(BLOCKS)];
         if (block->memory == NULL)
@@ -64,7 +72,7 @@ TEST_REAL(free_list_keep_blocks_apart, "")
 TEST_REAL(free_list_fill_and_empty, "")
 {
     struct hora__free_list list;
-    hora__free_list_init(&list, LEAST);
+    hora__free_list_init(&list, LEAST, 8, 1);
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < BLOCKS; i++)
             get(&list, &blocks[i]);
@@ -79,13 +87,95 @@ TEST_REAL(free_list_use_again_what_was_given_back, "")
     struct hora__free_list list;
     uint16_t place;
     uint16_t another;
-    hora__free_list_init(&list, LEAST);
+    hora__free_list_init(&list, LEAST, 8, 1);
     void *kept = hora__free_list_get(&list, 1, &another);
     for (int i = 0; i < STEPS; i++) {
         void *block = hora__free_list_get(&list, 1, &place);
         CHECK(block != NULL && block != kept);
-        hora__free_list_put(&list, block, place);
+        CHECK_POINTER(hora__free_list_put(&list, block, place), NULL);
     }
-    hora__free_list_put(&list, kept, another);
+    CHECK_POINTER(hora__free_list_put(&list, kept, another), NULL); /* the chunk becomes the spare one */
+    CHECK_INT(list.spare_count, 1);
+    hora__free_list_destroy(&list);
+}
+
+/* ---- chunks ---- */
+
+/* Gets blocks of 1024 bytes, until their chunks are full, from an index on. */
+static void fill_chunks(struct hora__free_list *list, int from, int count)
+{
+    for (int i = from; i < from + count; i++) {
+        blocks[i].memory = hora__free_list_get(list, 0, &blocks[i].place);
+        CHECK(blocks[i].memory != NULL && (uintptr_t)blocks[i].memory % LINE == 0);
+        memset(blocks[i].memory, i, 1024);
+        CHECK_POINTER(hora__free_list_of(blocks[i].memory, blocks[i].place), list);
+    }
+}
+
+/* Returns blocks. Returns the number of chunks that were given up. */
+static int empty_chunks(struct hora__free_list *list, int from, int count)
+{
+    int freed = 0;
+    for (int i = from; i < from + count; i++) {
+        struct hora__chunk *chunk = hora__free_list_put(list, blocks[i].memory, blocks[i].place);
+        blocks[i].memory = NULL;
+        freed += chunk != NULL;
+        hora__chunk_free(chunk);
+    }
+    return freed;
+}
+
+TEST_REAL(free_list_gives_up_empty_chunks, "")
+{
+    enum { CHUNKS = 10 };
+    struct hora__free_list list;
+    hora__free_list_init(&list, 1024, LINE, SPARE);
+    CHECK(!hora__free_list_has_room(&list, 0));
+    fill_chunks(&list, 0, 1);
+    int per_chunk = 1; /* fewer in builds with fences */
+    while (hora__free_list_has_room(&list, 0))
+        fill_chunks(&list, per_chunk++, 1);
+    CHECK(per_chunk <= PER_CHUNK && per_chunk >= PER_CHUNK * 9 / 10);
+    fill_chunks(&list, per_chunk, (CHUNKS - 1) * per_chunk);
+    CHECK(!hora__free_list_has_room(&list, 0));
+    CHECK_INT(list.used_count, CHUNKS);
+    CHECK_INT(empty_chunks(&list, 0, CHUNKS * per_chunk), CHUNKS - SPARE);
+    CHECK_INT(list.used_count, 0);
+    CHECK_INT(list.spare_count, SPARE);
+    CHECK_POINTER(hora__free_list_trim(&list, SPARE), NULL);
+    struct hora__chunk *chunk = hora__free_list_trim(&list, SPARE - 1);
+    CHECK(chunk != NULL);
+    hora__free_list_add(&list, chunk);
+    CHECK_INT(list.spare_count, SPARE);
+    fill_chunks(&list, 0, SPARE * per_chunk); /* the spare ones are used again */
+    CHECK_INT(list.spare_count, 0);
+    CHECK_INT(empty_chunks(&list, 0, SPARE * per_chunk), 0);
+    hora__free_list_destroy(&list);
+}
+
+/* A few blocks that stay in use do not keep new ones from the memory around them. */
+TEST_REAL(free_list_fills_chunks_that_are_partly_used, "")
+{
+    enum { ROUNDS = 20, AT_ONCE = 600, EVERY = 50 };
+    struct hora__free_list list;
+    hora__free_list_init(&list, 1024, LINE, 0);
+    int kept = 0;
+    int most = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        fill_chunks(&list, kept, AT_ONCE);
+        for (int i = kept, end = kept + AT_ONCE; i < end; i++) {
+            if (i % EVERY == 0) {
+                struct block block = blocks[kept];
+                blocks[kept++] = blocks[i];
+                blocks[i] = block;
+            }
+        }
+        (void)empty_chunks(&list, kept, AT_ONCE - AT_ONCE / EVERY);
+        most = list.used_count > most ? list.used_count : most;
+        CHECK(list.used_count <= (kept + AT_ONCE) / 55 + 2);
+    }
+    CHECK(most > 1);
+    (void)empty_chunks(&list, 0, kept);
+    CHECK_INT(list.used_count, 0);
     hora__free_list_destroy(&list);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.c - memory from the C library */
+/* alloc.c - memory from the C library, and pages from the system */
 #include "sys/alloc.h"
 
 #include <stdlib.h>
 
-#ifdef HORA__ASAN
-#include <malloc.h>
+#ifndef HORA__ASAN
+#include <sys/mman.h>
 #endif
 
 void *hora__alloc(size_t count, size_t size)
@@ -32,9 +32,32 @@ void hora__free(void *memory)
 
 #ifdef HORA__ASAN
 
-size_t hora__memory_size(void *block)
+/* From malloc, so that LeakSanitizer reports pages that are lost. */
+void *hora__pages_alloc(size_t size)
 {
-    return malloc_usable_size(block); /* exact under AddressSanitizer */
+    return hora__alloc_lines(size);
+}
+
+void hora__pages_free(void *pages, size_t size)
+{
+    (void)size;
+    free(pages);
+}
+
+#else
+
+void *hora__pages_alloc(size_t size)
+{
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
+}
+
+/* munmap fails if the process would have too many mappings. Then the memory goes back, and only the addresses
+ * are lost. */
+void hora__pages_free(void *pages, size_t size)
+{
+    if (munmap(pages, size) < 0)
+        (void)madvise(pages, size, MADV_DONTNEED);
 }
 
 #endif
