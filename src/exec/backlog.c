@@ -15,8 +15,9 @@
  *                   see segment.h. A thread that needs to know what is in the queue recalls the offer, and so
  *                   does a worker that finds nothing left to claim. So after a recall, and while the queue's
  *                   lock is held, the state is as if nothing had ever been offered.
- * Memory            Emptied segments go to a free list of up to 8 MB; see segment.h. If workers still hold a
- *                   segment that has left the queue, the last of them puts it there.
+ * Memory            Emptied segments are kept, up to 1 MB, or return to their chunk, whose pages go back to
+ *                   the system when it is empty; see segment.h. If workers still hold a segment that has left
+ *                   the queue, the last of them gives it back.
  * Detached tasks    A detached task is stored in the slot itself, so it needs no memory of its own. Before
  *                   any thread but a taker examines the queue, all detached tasks become elements (show).
  * Invariants        I1 between front and end there are `size` tasks and `holes` holes; the tasks are in the
@@ -60,6 +61,9 @@ struct backlog {
     bool offered;       /* the first segment is offered; until the recall `size` is not exact */
     bool only_elements; /* the queue has been shown, and no detached task is left */
     bool wants;         /* copy of `wanted`, so that takers need not read a cache line of the submitters */
+    /* 1 if hora__backlog_tidy has a chunk to free. Takers write it under the inbox's lock and read it without;
+     * an old value only delays that. */
+    hora__atomic has_excess;
 
     /* 1 if a taker sleeps and no thread is about to search: submitters must have one woken. Submitters read
      * it without a lock; it is written under the queue's lock. */
@@ -110,6 +114,14 @@ static bool at_end(const struct backlog *backlog, struct hora__position position
 
 /* ---- segments ---- */
 
+/* With the inbox's lock held: notes whether there are many spare chunks. */
+static void note_spare_locked(struct backlog *backlog)
+{
+    assert(hora__mutex_held(&backlog->inbox_lock));
+    bool has_excess = backlog->free_segments.chunks.spare_count > HORA__SEGMENT_CHUNKS;
+    hora__atomic_store_relaxed(&backlog->has_excess, has_excess);
+}
+
 /* With the queue's lock held: puts a segment that has left the chain on the free list. If workers still hold
  * it, the last of them does so (hora__backlog_release). Takes the inbox's lock, which guards the free
  * list. */
@@ -120,8 +132,22 @@ static void give_back(struct backlog *backlog, struct hora__segment *segment)
     if (segment->retired)
         return;
     hora__mutex_lock(&backlog->inbox_lock);
-    hora__free_segments_keep(&backlog->free_segments, segment);
+    struct hora__chunk *chunk = hora__free_segments_keep(&backlog->free_segments, segment);
+    note_spare_locked(backlog);
     hora__mutex_unlock(&backlog->inbox_lock);
+    hora__chunk_free(chunk); /* without the lock of the submitters */
+}
+
+void hora__backlog_tidy(hora_queue *queue)
+{
+    struct backlog *backlog = backlog_of(queue);
+    if (hora__atomic_load_relaxed(&backlog->has_excess) == 0)
+        return;
+    hora__mutex_lock(&backlog->inbox_lock);
+    struct hora__chunk *chunk = hora__free_list_trim(&backlog->free_segments.chunks, HORA__SEGMENT_CHUNKS);
+    note_spare_locked(backlog);
+    hora__mutex_unlock(&backlog->inbox_lock);
+    hora__chunk_free(chunk);
 }
 
 /* ---- growing ---- */
@@ -333,6 +359,7 @@ static void collect(hora_queue *queue)
 {
     assert(has_inbox(queue));
     struct backlog *backlog = backlog_of(queue);
+    struct hora__chunk *chunk = NULL;
     hora__backlog_recall(queue);
     hora__mutex_lock(&backlog->inbox_lock);
     if (backlog->inbox_size > 0) {
@@ -343,11 +370,12 @@ static void collect(hora_queue *queue)
         queue->size += backlog->inbox_size;
         backlog->holes += backlog->inbox_holes;
         backlog->inbox_size = backlog->inbox_holes = backlog->inbox_form = 0;
-    } else if (queue->size == 0 && backlog->free_segments.count > HORA__SEGMENTS_FEW) {
-        hora__free_segments_tidy(&backlog->free_segments);
+    } else if (queue->size == 0 && hora__free_segments_are_many(&backlog->free_segments)) {
+        chunk = hora__free_segments_tidy(&backlog->free_segments);
     }
     backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size; /* I7 */
     hora__mutex_unlock(&backlog->inbox_lock);
+    hora__chunk_free(chunk);
     if (backlog->holes > 0)
         limit_holes(backlog);
 }
@@ -684,12 +712,14 @@ static void destroy(hora_queue *queue)
     struct backlog *backlog = backlog_of(queue);
     assert(queue->size == 0 && backlog->front.segment == backlog->end.segment); /* I2 */
     assert(backlog->inbox_size == 0 && !backlog->offered);
+    struct hora__free_segments *free_segments = &backlog->free_segments;
+    hora__chunk_free(hora__free_segments_return(free_segments, backlog->front.segment));
+    hora__chunk_free(hora__free_segments_return(free_segments, backlog->inbox_first));
     struct hora__segment *segment;
-    while ((segment = hora__free_segments_take(&backlog->free_segments)) != NULL)
-        hora__segment_free(segment);
+    while ((segment = hora__free_segments_take(free_segments)) != NULL)
+        hora__chunk_free(hora__free_segments_return(free_segments, segment));
+    hora__free_list_destroy(&free_segments->chunks);
     hora__mutex_destroy(&backlog->inbox_lock);
-    hora__segment_free(backlog->front.segment);
-    hora__segment_free(backlog->inbox_first);
     hora__free(backlog);
 }
 
@@ -748,6 +778,8 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
         return error;
     }
     hora__atomic_init(&backlog->wanted, 0);
+    hora__atomic_init(&backlog->has_excess, 0);
+    hora__free_segments_init(&backlog->free_segments);
     bool is_bounded = capacity != HORA_UNBOUNDED;
     /* The first segment goes where tasks are inserted: into the inbox or, without one, the container. */
     struct hora__segment *first = hora__free_segments_get(&backlog->free_segments);

@@ -18,6 +18,10 @@ __attribute__((warn_unused_result)) int hora__backlog_new(int capacity, const ho
  * thread uses yet; the books must not be read after the queue is freed. */
 void hora__backlog_open_books(hora_queue *queue, struct hora__books *books);
 
+/* Without the lock: frees a chunk of memory if there are many spare ones. Workers call it, so that no thread
+ * holds a lock while the system frees the memory of a burst. */
+void hora__backlog_tidy(hora_queue *queue);
+
 /* ---- taking without the lock, from a backlog without a bound; see segment.h ----
  *
  * The caller of all these functions holds the queue's lock. */

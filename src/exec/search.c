@@ -369,6 +369,8 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
     if (may_wait && !queue->closed && hold->may_wait(hold))
         return wait_for_next(source, hold, ret_taken, &wakes);
     hora__queue_exit(queue, &wakes);
+    if (claims)
+        hora__backlog_tidy(queue);
     return item;
 }
 

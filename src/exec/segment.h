@@ -36,6 +36,7 @@
 #include "exec/work_source.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
+#include "sys/free_list.h"
 
 enum {
     HORA__SLOTS = 128,                     /* entries per segment */
@@ -58,9 +59,10 @@ struct hora__slot {
 struct hora__segment {
     struct hora__segment *next; /* in the chain of the inbox or container, or in the free list */
     hora_task *forms;           /* own_forms, or a larger table; their `arg` is not used */
-    int holders;                /* workers that hold it; guarded by the queue's lock */
+    uint16_t offset;            /* in its chunk, see sys/free_list.h; immutable */
     bool retired;               /* it has left the chain: the last holder gives it back; as `holders` */
     int form_count;             /* how many forms are in use */
+    int holders;                /* workers that hold it; guarded by the queue's lock */
     char apart[36];             /* `claims`, which changes with each task taken, has a cache line to itself */
     hora__atomic claims;        /* the limit, and the index of the first entry that has not been claimed */
     char apart_too[60];
@@ -110,14 +112,6 @@ static inline void hora__segment_init(struct hora__segment *segment)
     hora__atomic_init(&segment->claims, 0);
 }
 
-/* Frees a segment that no worker holds. NULL is allowed. */
-static inline void hora__segment_free(struct hora__segment *segment)
-{
-    if (segment != NULL)
-        hora__free(segment->forms == segment->own_forms ? NULL : segment->forms);
-    hora__free(segment);
-}
-
 /* ---- tasks ---- */
 
 /* Returns whether a task differs from a form in nothing but its argument. */
@@ -134,7 +128,7 @@ __attribute__((noinline)) static bool hora__segment_grow_forms(struct hora__segm
     assert(segment->form_count >= HORA__FORMS);
     if (segment->forms != segment->own_forms)
         return false;
-    hora_task *larger = hora__alloc_dirty(HORA__FORMS_MOST * sizeof *larger);
+    hora_task *larger = hora__pages_alloc(HORA__FORMS_MOST * sizeof *larger);
     if (larger == NULL)
         return false;
     memcpy(larger, segment->own_forms, sizeof segment->own_forms);
@@ -308,41 +302,64 @@ static inline int hora__position_move(struct hora__position *to, const struct ho
 
 /* ---- the free list of segments; guarded by the inbox's lock ---- */
 
-/* Segments on the free list were in use before, so a backlog never has more segments than it once needed at
- * the same time. Each time a taker finds the backlog empty, hora__free_segments_tidy frees a part of those
- * beyond FEW. */
+/* Segments on the list were in use before, so a backlog never has more segments than it once needed at the
+ * same time. They keep their larger tables. Other segments return to their chunk, whose pages go back to the
+ * system when it is empty: a backlog fills and empties its segments in order, so that happens soon. Each time
+ * a taker finds the backlog empty, hora__free_segments_tidy frees a part of what is kept. */
 enum {
-    HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), /* the free list holds no more than these */
-    HORA__SEGMENTS_FEW = HORA__KEPT(16, 1),    /* these stay until the end */
-    HORA__SEGMENTS_PARTS = 8                   /* of the others, one in this many is freed */
+    HORA__SEGMENTS_MOST = HORA__KEPT(256, 2), /* the list holds no more than these */
+    HORA__SEGMENTS_FEW = HORA__KEPT(16, 1),   /* these stay until the end */
+    HORA__SEGMENTS_PARTS = 8,                 /* of the others, one in this many returns to its chunk */
+    HORA__SEGMENT_CHUNKS = HORA__KEPT(64, 1), /* spare chunks; takers free further ones, without a lock */
+    HORA__SEGMENT_CHUNKS_MOST = HORA__KEPT(128, 2) /* if there are more, they are freed at once */
 };
 
 struct hora__free_segments {
     struct hora__segment *first; /* linked by `next`; NULL: empty */
     int count;
+    struct hora__free_list chunks;
 };
 
-/* Where the part of a free segment begins that counts as freed memory: behind the link and the table of
- * forms. */
+/* Where the part of a free segment begins that counts as freed memory. */
 enum { HORA__SEGMENT_RESTS_FROM = offsetof(struct hora__segment, holders) };
 
-/* Puts a segment that no worker holds on the free list, or frees it if the list is full. */
-static inline void hora__free_segments_keep(struct hora__free_segments *free_segments,
-                                            struct hora__segment *segment)
+static inline void hora__free_segments_init(struct hora__free_segments *free_segments)
+{
+    free_segments->first = NULL;
+    free_segments->count = 0;
+    hora__free_list_init(&free_segments->chunks, sizeof(struct hora__segment), HORA__CACHE_LINE,
+                         HORA__SEGMENT_CHUNKS_MOST);
+}
+
+/* Returns a segment that no worker holds to its chunk. NULL is allowed. Returns a chunk that the caller frees;
+ * NULL: none. */
+__attribute__((warn_unused_result)) static inline struct hora__chunk *hora__free_segments_return(
+    struct hora__free_segments *free_segments, struct hora__segment *segment)
+{
+    if (segment == NULL)
+        return NULL;
+    if (segment->forms != segment->own_forms)
+        hora__pages_free(segment->forms, HORA__FORMS_MOST * sizeof *segment->forms);
+    return hora__free_list_put(&free_segments->chunks, segment, segment->offset);
+}
+
+/* Puts a segment that no worker holds on the list, or returns it to its chunk if the list is full. Returns a
+ * chunk that the caller frees; NULL: none. */
+__attribute__((warn_unused_result)) static inline struct hora__chunk *hora__free_segments_keep(
+    struct hora__free_segments *free_segments, struct hora__segment *segment)
 {
     assert(segment->holders == 0 && free_segments->count >= 0);
-    if (free_segments->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
-        hora__segment_free(segment);
-        return;
-    }
+    if (free_segments->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1))
+        return hora__free_segments_return(free_segments, segment);
     segment->next = free_segments->first;
     hora__memory_rests((char *)segment + HORA__SEGMENT_RESTS_FROM,
                        sizeof *segment - HORA__SEGMENT_RESTS_FROM);
     free_segments->first = segment;
     free_segments->count++;
+    return NULL;
 }
 
-/* Takes a segment off the free list; its contents are undefined, except for `forms`. NULL: the list is
+/* Takes a segment off the list; its contents are undefined, except for `forms` and `offset`. NULL: the list is
  * empty. */
 static inline struct hora__segment *hora__free_segments_take(struct hora__free_segments *free_segments)
 {
@@ -356,28 +373,40 @@ static inline struct hora__segment *hora__free_segments_take(struct hora__free_s
     return segment;
 }
 
-/* Returns an empty segment, from the free list or newly allocated. NULL: out of memory. */
+/* Returns an empty segment, from the list or from a chunk. NULL: out of memory. */
 static inline struct hora__segment *hora__free_segments_get(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = hora__free_segments_take(free_segments);
     if (segment == NULL) {
-        segment = hora__alloc_lines(sizeof *segment);
-        if (segment != NULL)
-            segment->forms = segment->own_forms;
+        uint16_t offset;
+        segment = hora__free_list_get(&free_segments->chunks, 0, &offset);
+        if (segment == NULL)
+            return NULL;
+        segment->forms = segment->own_forms;
+        segment->offset = offset;
     }
-    if (segment != NULL)
-        hora__segment_init(segment);
+    hora__segment_init(segment);
     return segment;
 }
 
-/* Frees one in HORA__SEGMENTS_PARTS of the segments beyond HORA__SEGMENTS_FEW: the memory of a burst goes
- * back to the system gradually. */
-static inline void hora__free_segments_tidy(struct hora__free_segments *free_segments)
+/* Returns whether hora__free_segments_tidy has something to do. */
+static inline bool hora__free_segments_are_many(const struct hora__free_segments *free_segments)
+{
+    return free_segments->count > HORA__SEGMENTS_FEW || free_segments->chunks.spare_count > 0;
+}
+
+/* Returns one in HORA__SEGMENTS_PARTS of the segments beyond HORA__SEGMENTS_FEW to their chunks, but stops when
+ * a chunk is to be freed: the memory of a burst goes back to the system gradually. If there is no such
+ * segment, gives up a spare chunk. Returns a chunk that the caller frees; NULL: none. */
+__attribute__((warn_unused_result)) static inline struct hora__chunk *hora__free_segments_tidy(
+    struct hora__free_segments *free_segments)
 {
     int excess = free_segments->count - HORA__SEGMENTS_FEW;
-    HORA__TOUCH(excess > 0 ? excess / HORA__SEGMENTS_PARTS : 0);
-    for (int i = 0; i < excess; i += HORA__SEGMENTS_PARTS)
-        hora__segment_free(hora__free_segments_take(free_segments));
+    HORA__TOUCH(excess > 0 ? excess / HORA__SEGMENTS_PARTS : 1);
+    struct hora__chunk *chunk = excess > 0 ? NULL : hora__free_list_trim(&free_segments->chunks, 0);
+    for (int i = 0; i < excess && chunk == NULL; i += HORA__SEGMENTS_PARTS)
+        chunk = hora__free_segments_return(free_segments, hora__free_segments_take(free_segments));
+    return chunk;
 }
 
 #endif
