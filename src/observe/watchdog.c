@@ -45,7 +45,7 @@ static void unlock(struct hora__watchdog *watchdog)
 static void destroy(struct hora__object *object)
 {
     struct hora__watchdog *watchdog = HORA__LIST_ENTRY(object, struct hora__watchdog, object);
-    hora__free(hora__timer_heap_move(&watchdog->checks, NULL, 0));
+    hora__timer_heap_free(&watchdog->checks);
     hora__free(watchdog);
 }
 

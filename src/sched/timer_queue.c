@@ -902,9 +902,9 @@ static void destroy(hora_queue *queue)
     for (int i = 0; i < HEAPS; i++) {
         assert(timer_queue->lines[i].exact.size == 0 && timer_queue->lines[i].lax.size == 0);
         assert(timer_queue->lines[i].exact.reserved == 0 && timer_queue->lines[i].lax.reserved == 0);
-        hora__free(timer_queue->lines[i].exact.slots);
-        hora__free(timer_queue->lines[i].lax.slots);
-        hora__free(timer_queue->lines[i].latest.slots);
+        hora__timer_heap_free(&timer_queue->lines[i].exact);
+        hora__timer_heap_free(&timer_queue->lines[i].lax);
+        hora__timer_heap_free(&timer_queue->lines[i].latest);
     }
     hora__zones_forget(&timer_queue->base.queue);
     if (timer_queue->admission != NULL)

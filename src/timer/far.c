@@ -435,19 +435,32 @@ static void close_open(struct hora__far_batches *far)
     hora__far_add_batch(far, batch);
 }
 
-/* Reserves room for the head of the open batch before it allocates the batch, so that closing the batch
- * cannot fail (I5). */
+/* Allocates an open batch. Reserves room for its head first, so that closing the batch cannot fail (I5).
+ * Returns false if there is no memory. */
+static bool begin_open(struct hora__far_batches *far)
+{
+    assert(far->open == NULL && far->memory != NULL);
+    uint16_t offset;
+    struct hora__far_batch *batch =
+        hora__far_reserve(far, 0) == 0 ? hora__free_list_get(far->memory, 0, &offset) : NULL;
+    if (batch == NULL)
+        return false;
+    hora__far_batch_init(batch);
+    batch->offset = offset;
+    far->open = batch;
+    return true;
+}
+
+void hora__far_batch_free(struct hora__far_batches *far, struct hora__far_batch *batch)
+{
+    if (batch != NULL)
+        hora__chunk_free(hora__free_list_put(far->memory, batch, batch->offset));
+}
+
 bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot, uint64_t sequence)
 {
-    if (far->open == NULL) {
-        struct hora__far_batch *batch = hora__far_reserve(far, 0) == 0
-                                            ? hora__alloc_dirty(sizeof(struct hora__far_batch))
-                                            : NULL; /* I5 */
-        if (batch == NULL)
-            return false;
-        hora__far_batch_init(batch);
-        far->open = batch;
-    }
+    if (far->open == NULL && !begin_open(far))
+        return false;
     hora__far_batch_append(far->open, slot, sequence);
     far->size++;
     if (hora__far_batch_is_full(far->open))
@@ -529,7 +542,7 @@ int hora__far_empty_open(struct hora__far_batches *far, struct hora__timer_slot 
     int count = batch->count;
     HORA__TOUCH(count);
     memcpy(slots, batch->slots, (size_t)count * sizeof *slots);
-    hora__free(batch);
+    hora__far_batch_free(far, batch);
     far->open = NULL;
     far->size -= count;
     find_first(far);

@@ -8,7 +8,8 @@
  *             sequence number in its first eight bytes, and only if two slots are due together. The scheduler
  *             marks timer nodes; the delay queue marks its own records.
  * Batches     The owner adds slots one by one, into an open batch (hora__far_add), or as a batch that it has
- *             filled (hora__far_add_batch). A batch that has become empty is returned to the owner.
+ *             filled (hora__far_add_batch). A batch that has become empty is returned to the owner. An owner
+ *             that uses hora__far_add provides a free list for the memory of batches.
  * Pure        No thread, no clock, no lock. The caller locks. Only hora__far_reserve and hora__far_add
  *             allocate. */
 #ifndef HORA_TIMER_FAR_H
@@ -16,10 +17,11 @@
 
 #include <assert.h>
 
+#include "sys/free_list.h"
 #include "timer/heap.h"
 
-/* BATCH: the most slots of a batch, which is what one operation may have to sort. A batch takes at most 4 KB
- * with the header of malloc.
+/* BATCH: the most slots of a batch, which is what one operation may have to sort. A batch takes at most 4 KB,
+ * and a chunk of a free list has room for 16.
  * IS_WORTH_IT: the number of timers below which a heap is as fast.
  * KEYS: the size of the arrays for sorting, a power of two not less than BATCH.
  * FEW: a batch with at most this many slots is emptied if much memory is wasted.
@@ -47,6 +49,7 @@ struct hora__far_batch {
     uint64_t last_sequence;  /* sequence number of the slot appended last */
     int count;               /* slots appended; once sorted, slots[count] is the end mark */
     bool in_sequence;        /* the slots were appended in the order of their sequence numbers */
+    uint16_t offset;         /* of a batch that hora__far_add allocated: see sys/free_list.h */
     struct hora__timer_slot slots[HORA__FAR_BATCH + 1];
 };
 
@@ -59,16 +62,17 @@ struct hora__far_match {
     int winner;                     /* index of that head */
 };
 
-/* All fields 0 except `first`, which is INT64_MAX: no slots and no memory. */
+/* All fields 0 except `first`, which is INT64_MAX, and `memory`: no slots and no memory. */
 struct hora__far_batches {
-    int64_t first;                 /* when the first slot of all is due; INT64_MAX: there is none */
-    int size;                      /* slots in all batches */
-    int head_count;                /* batches, without the open one */
-    int head_capacity;             /* entries allocated in heads, an even number */
-    int entrants;                  /* heads in the tournament, including absent ones; an even number */
-    int swept;                     /* index of the head that hora__far_tidy checked last */
-    struct hora__far_match *heads; /* the tournament; NULL: nothing allocated yet */
-    struct hora__far_batch *open;  /* the batch that hora__far_add fills; NULL: none */
+    int64_t first;                  /* when the first slot of all is due; INT64_MAX: there is none */
+    int size;                       /* slots in all batches */
+    int head_count;                 /* batches, without the open one */
+    int head_capacity;              /* entries allocated in heads, an even number */
+    int entrants;                   /* heads in the tournament, including absent ones; an even number */
+    int swept;                      /* index of the head that hora__far_tidy checked last */
+    struct hora__far_match *heads;  /* the tournament; NULL: nothing allocated yet */
+    struct hora__far_batch *open;   /* the batch that hora__far_add fills; NULL: none */
+    struct hora__free_list *memory; /* of the owner, for hora__far_add; NULL: the owner does not use that */
 };
 
 /* ---- filling a batch ---- */
@@ -119,6 +123,9 @@ void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *
  * memory. */
 __attribute__((warn_unused_result)) bool hora__far_add(struct hora__far_batches *far,
                                                        struct hora__timer_slot slot, uint64_t sequence);
+
+/* Returns a batch that hora__far_add allocated to the owner's free list. NULL is allowed. */
+void hora__far_batch_free(struct hora__far_batches *far, struct hora__far_batch *batch);
 
 /* Returns the first slot; there must be one. Sorts its batch, and closes the open batch if the slot is in
  * it. */

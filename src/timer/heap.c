@@ -29,6 +29,9 @@
 /* CHILDREN: of each slot. LINE: the size of the children of a slot in bytes, a cache line. */
 enum { CHILDREN = 4, LINE = CHILDREN * sizeof(struct hora__timer_slot) };
 
+/* The capacity from which on the memory consists of pages: 64 KB. */
+enum { LARGE = HORA__KEPT(4096, 32) };
+
 static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
 static_assert(sizeof(struct hora__timer_node) == 12, "a node has no padding");
 
@@ -293,17 +296,41 @@ void hora__timer_heap_replace(struct hora__timer_heap *heap, struct hora__timer_
 
 /* ---- memory ---- */
 
+/* Large memory consists of pages, which go back to the system when the heap has become smaller. */
+static struct hora__timer_slot *alloc_slots(int capacity)
+{
+    assert(capacity > 0);
+    size_t size = (size_t)capacity * sizeof(struct hora__timer_slot);
+    return capacity >= LARGE ? hora__pages_alloc(size) : hora__alloc_dirty(size);
+}
+
+static void free_slots(struct hora__timer_slot *slots, int capacity)
+{
+    if (capacity >= LARGE)
+        hora__pages_free(slots, (size_t)capacity * sizeof *slots);
+    else
+        hora__free(slots);
+}
+
 /* Moves the heap to newly allocated memory. Returns 0, HORA_ENOMEM, or HORA_EFULL if the capacity is the
  * same. */
 static int resize(struct hora__timer_heap *heap, int capacity)
 {
     if (capacity == heap->capacity)
         return HORA_EFULL;
-    struct hora__timer_slot *memory = hora__alloc((size_t)capacity, sizeof *memory);
+    struct hora__timer_slot *memory = alloc_slots(capacity);
     if (memory == NULL)
         return HORA_ENOMEM;
-    hora__free(hora__timer_heap_move(heap, memory, capacity));
+    int before = heap->capacity;
+    free_slots(hora__timer_heap_move(heap, memory, capacity), before);
     return 0;
+}
+
+void hora__timer_heap_free(struct hora__timer_heap *heap)
+{
+    assert(heap->size == 0);
+    free_slots(heap->slots, heap->capacity);
+    *heap = (struct hora__timer_heap){.slots = NULL};
 }
 
 int hora__timer_heap_make_room(struct hora__timer_heap *heap)

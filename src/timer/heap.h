@@ -150,6 +150,9 @@ __attribute__((warn_unused_result)) int hora__timer_heap_make_room(struct hora__
  * where it is. */
 void hora__timer_heap_save_room(struct hora__timer_heap *heap);
 
+/* Frees the memory that the two functions above have allocated. The heap must be empty. */
+void hora__timer_heap_free(struct hora__timer_heap *heap);
+
 /* Returns true if every invariant holds. For tests; costs O(n). */
 bool hora__timer_heap_check(const struct hora__timer_heap *heap);
 

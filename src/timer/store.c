@@ -17,7 +17,10 @@
 #include "base/fault.h"
 #include "sys/alloc.h"
 
-enum { TIDY_EVERY = 8 }; /* far nodes fetched between two calls of hora__far_tidy */
+enum {
+    TIDY_EVERY = 8,                 /* far nodes fetched between two calls of hora__far_tidy */
+    SPARE_CHUNKS = HORA__KEPT(4, 1) /* empty chunks of the memory of batches that are kept */
+};
 
 /* A test that uses the store alone has no lock. */
 #define ASSERT_LOCKED(store) assert((store)->lock == NULL || hora__mutex_held((store)->lock))
@@ -29,6 +32,8 @@ int hora__timer_store_init(struct hora__timer_store *store, const struct hora__t
     assert(options->heap != NULL && options->lanes > 0);
     *store = (struct hora__timer_store){.lock = options->lock, .heap = options->heap, .seen_now = INT64_MIN};
     store->far.first = INT64_MAX;
+    hora__free_list_init(&store->batches, sizeof(struct hora__far_batch), sizeof(void *), SPARE_CHUNKS);
+    store->far.memory = &store->batches;
     store->lanes = hora__lanes_new(options->clock, options->lanes, options->least);
     if (store->lanes == NULL)
         return HORA_ENOMEM;
@@ -41,6 +46,7 @@ void hora__timer_store_destroy(struct hora__timer_store *store)
     assert(hora__timer_store_size(store) == 0);
     hora__timer_heap_reserve(store->heap, store->lacking - hora__lanes_room(store->lanes)); /* I2 */
     hora__far_free(&store->far);
+    hora__free_list_destroy(&store->batches);
     hora__lanes_free(store->lanes);
 }
 
@@ -170,12 +176,12 @@ static void fetch(struct hora__timer_store *store)
     struct hora__timer_slot next;
     int count = hora__far_empty_open(&store->far, slots);
     if (count == 0) {
-        hora__free(hora__far_pop(&store->far, slots, &next));
+        hora__far_batch_free(&store->far, hora__far_pop(&store->far, slots, &next));
         count = 1;
     }
     fetch_slots(store, slots, count);
     if (store->far.size % TIDY_EVERY == 0) {
-        hora__free(hora__far_tidy(&store->far, slots, &count));
+        hora__far_batch_free(&store->far, hora__far_tidy(&store->far, slots, &count));
         fetch_slots(store, slots, count);
     }
 }

@@ -23,6 +23,7 @@ struct hora__timer_store {
     struct hora__timer_heap *heap; /* the owner's; immutable */
     struct hora__lanes *lanes;     /* immutable */
     struct hora__far_batches far;
+    struct hora__free_list batches; /* memory of the far batches */
     int lacking;      /* slots of the heap that must yet be reserved for the lanes; 0: all are reserved */
     bool sealed;      /* the lanes accept no nodes any more; the owner sets it */
     hora_ns seen_now; /* the last reading of the clock before the owner absorbed the lanes: their floor */

@@ -21,7 +21,8 @@ static void begin(void)
 {
     (void)hora__timer_heap_move(&plain, malloc(MOST * sizeof *plain.slots), MOST);
     (void)hora__timer_heap_move(&heap, malloc(MOST * sizeof *heap.slots), MOST);
-    store = (struct hora__timer_store){.heap = &heap, .far.first = INT64_MAX};
+    store = (struct hora__timer_store){.heap = &heap, .far.first = INT64_MAX, .far.memory = &store.batches};
+    hora__free_list_init(&store.batches, sizeof(struct hora__far_batch), sizeof(void *), 1);
     for (int i = 0; i < MOST; i++) {
         hora__timer_node_init(&plain_timers[i]);
         hora__timer_node_init(&timers_with_far[i]);
@@ -35,6 +36,7 @@ static void end(void)
     CHECK_INT(heap.size, 0);
     CHECK_INT(heap.reserved, 0);
     hora__far_free(&store.far);
+    hora__free_list_destroy(&store.batches);
     free(hora__timer_heap_move(&plain, NULL, 0));
     free(hora__timer_heap_move(&heap, NULL, 0));
 }

@@ -21,6 +21,7 @@ struct element {
 };
 
 static struct hora__far_batches far;
+static struct hora__free_list memory; /* of all batches */
 static struct hora__heap model;
 static struct hora__heap_entry model_memory[MOST];
 static struct element elements[STEPS * 2 * HORA__FAR_BATCH];
@@ -36,18 +37,28 @@ static int by_due(const struct hora__heap_entry *a, const struct hora__heap_entr
 
 static void begin(void)
 {
-    far = (struct hora__far_batches){.first = INT64_MAX};
+    hora__free_list_init(&memory, sizeof(struct hora__far_batch), sizeof(void *), 0);
+    far = (struct hora__far_batches){.first = INT64_MAX, .memory = &memory};
     model = (struct hora__heap){.compare = by_due};
     element_count = 0;
     CHECK_INT(hora__far_reserve(&far, ROOM), 0);
     (void)hora__heap_move(&model, model_memory, MOST);
 }
 
+/* No batch is left. */
+static void end(void)
+{
+    hora__far_free(&far);
+    CHECK_INT(memory.used_count, 0);
+}
+
 static struct hora__far_batch *new_batch(void)
 {
-    struct hora__far_batch *batch = malloc(sizeof *batch);
+    uint16_t offset;
+    struct hora__far_batch *batch = hora__free_list_get(&memory, 0, &offset);
     CHECK(batch != NULL);
     hora__far_batch_init(batch);
+    batch->offset = offset;
     return batch;
 }
 
@@ -87,7 +98,7 @@ static void tidy(void)
     int count;
     struct hora__far_batch *empty = hora__far_tidy(&far, slots, &count);
     CHECK_INT(empty != NULL, count > 0);
-    free(empty);
+    hora__far_batch_free(&far, empty);
     for (int i = 0; i < count; i++)
         CHECK(hora__far_add(&far, slots[i], element_of(slots[i])->sequence));
 }
@@ -120,7 +131,7 @@ static void remove_first(void)
     CHECK_INT(hora__far_first_sequence(&far), model.entries[0].sequence);
     if (test_random(4) == 0)
         CHECK_POINTER(hora__far_peek(&far).mark, model.entries[0].item);
-    free(hora__far_pop(&far, &slot, &next));
+    hora__far_batch_free(&far, hora__far_pop(&far, &slot, &next));
     CHECK_INT(slot.due, model.entries[0].due);
     CHECK_POINTER(slot.mark, hora__heap_pop(&model));
     CHECK(next.mark == NULL || next.due >= slot.due);
@@ -134,7 +145,7 @@ static void remove_some(void)
         return;
     int at = (int)test_random((uint32_t)model.size);
     struct element *element = model.entries[at].item;
-    free(hora__far_remove(&far, (char *)element));
+    hora__far_batch_free(&far, hora__far_remove(&far, (char *)element));
     (void)hora__heap_remove_at(&model, at);
     element->is_in = false;
 }
@@ -189,7 +200,7 @@ TEST_REAL(far_batches_agree_with_heap, "")
             remove_first();
         CHECK_INT(far.size, 0);
         CHECK_INT(far.head_count, 0);
-        hora__far_free(&far);
+        end();
     }
 }
 
@@ -212,14 +223,14 @@ TEST_REAL(far_batches_do_not_waste_memory, "")
         while (model.entries[0].due < 1000)
             remove_first();
         CHECK(hora__far_check(&far));
-        int memory = far.head_count * HORA__FAR_BATCH;
-        most = memory > most ? memory : most;
+        int slots = far.head_count * HORA__FAR_BATCH;
+        most = slots > most ? slots : most;
     }
     CHECK_INT(far.size, STAY * ROUNDS);
     CHECK(most < 5 * (STAY * ROUNDS + HORA__FAR_BATCH));
     while (model.size > 0)
         remove_first();
-    hora__far_free(&far);
+    end();
 }
 
 /* The checker itself notices a batch whose first slot is not its first, one that is not sorted, and a wrong
@@ -247,5 +258,5 @@ TEST_REAL(far_check_notices_disorder, "")
     far.size--;
     while (model.size > 0)
         remove_first();
-    hora__far_free(&far);
+    end();
 }
