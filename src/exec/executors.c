@@ -101,12 +101,27 @@ hora_executor hora_pool_executor(hora_pool *pool)
     return (hora_executor){.execute = execute_on_pool, .arg = pool, .clock = pool->object.clock};
 }
 
+/* An executor is a value, so the caller may have changed its clock. Then its futures are not those of the
+ * pool. */
+hora_pool *hora__executor_pool(const hora_executor *executor)
+{
+    assert(executor->execute != NULL);
+    if (executor->execute != execute_on_pool)
+        return NULL;
+    hora_pool *pool = executor->arg;
+    bool is_plain = pool->kind == NULL && (pool->observer == NULL || !pool->observer->needs_extras);
+    return is_plain && executor->clock == pool->object.clock && hora__pool_check(pool) == 0 ? pool : NULL;
+}
+
 /* If the executor refuses the future, it is forgotten and not dropped: the caller still owns the task. */
 int hora_executor_submit(const hora_executor *executor, const hora_task *task, hora_future **ret_future)
 {
     if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL ||
         ret_future == NULL)
         return HORA_EINVAL;
+    hora_pool *pool = hora__executor_pool(executor);
+    if (pool != NULL)
+        return hora_pool_submit(pool, task, ret_future);
     hora_future *future;
     int error = hora__future_new(task, executor->clock, &future);
     if (error < 0)

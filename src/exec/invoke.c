@@ -16,12 +16,15 @@
 
 #include "base/ns.h"
 #include "exec/future.h"
+#include "exec/pool.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
 /* One call. The pointers to executor and tasks are the caller's. */
 struct batch {
     const hora_executor *executor;
+    hora_pool
+        *pool; /* makes and places the futures itself, see hora__executor_pool; NULL: the executor does */
     const hora_task *const *tasks;
     int count;             /* number of tasks */
     hora_ns deadline;      /* HORA_FOREVER: none */
@@ -56,6 +59,7 @@ static struct batch begin(const hora_executor *executor, const hora_task *const 
     assert(is_valid(executor, tasks, count));
     const hora_clock *clock = hora__clock_or_default(executor->clock);
     return (struct batch){.executor = executor,
+                          .pool = hora__executor_pool(executor),
                           .tasks = tasks,
                           .count = count,
                           .deadline = hora__clock_deadline(clock, timeout)};
@@ -89,17 +93,34 @@ static void drop_rest(const struct batch *batch)
 
 /* ---- all ---- */
 
+/* Makes the future of one task; with memory of the pool, if there is one. */
+static int make_one(const struct batch *batch, const hora_task *task, hora_future **ret_future)
+{
+    hora_pool *pool = batch->pool;
+    if (pool == NULL)
+        return hora__future_new(task, batch->executor->clock, ret_future);
+    return hora__future_new_beside(task, &pool->object, &pool->shared_free_list, ret_future);
+}
+
 /* Makes a future for each task. On error, the first batch->made futures exist. */
 static int make_all(struct batch *batch)
 {
     assert(batch->made == 0 && batch->futures != NULL);
     for (; batch->made < batch->count; batch->made++) {
-        int error =
-            hora__future_new(batch->tasks[batch->made], batch->executor->clock, &batch->futures[batch->made]);
+        int error = make_one(batch, batch->tasks[batch->made], &batch->futures[batch->made]);
         if (error < 0)
             return error;
     }
     return 0;
+}
+
+/* Executes a future that no other thread has seen. */
+static int execute_one(const struct batch *batch, hora_future *future)
+{
+    assert(hora__atomic_load(&future->object.references) == 1);
+    if (batch->pool != NULL)
+        return hora__pool_place_fresh(batch->pool, future);
+    return batch->executor->execute(future, batch->executor->arg);
 }
 
 /* Executes the futures, until the deadline passes (*ret_over) or the executor fails. */
@@ -110,7 +131,7 @@ static int execute_all(const struct batch *batch, bool *ret_over)
         *ret_over = remaining(batch) <= 0;
         if (*ret_over)
             return 0;
-        int error = batch->executor->execute(batch->futures[i], batch->executor->arg);
+        int error = execute_one(batch, batch->futures[i]);
         if (error < 0)
             return error;
     }

@@ -393,6 +393,12 @@ __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, c
 /* As hora_pool_execute_future, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
+/* Returns the pool of an executor, if the caller may make the futures itself, with hora__future_new_beside,
+ * and place them with hora__pool_place_fresh. NULL: the executor is none of hora_pool_executor, its pool is a
+ * scheduler or gives its tasks extras, or the pool must not be used here. */
+struct hora_executor;
+hora_pool *hora__executor_pool(const struct hora_executor *executor);
+
 /* Finds a place for a future: a new worker or the queue. Returns 0, HORA_EFULL, HORA_ESHUTDOWN, or another
  * error if there is no memory or no thread. */
 __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);

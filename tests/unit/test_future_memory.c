@@ -12,6 +12,7 @@
 enum {
     BATCH = 32,
     KEPT = 8,
+    ALONE = 256,
     MOST = 64,
     SIZE = sizeof(struct hora_future),
     THREADS = 4,
@@ -103,11 +104,15 @@ TEST_REAL(free_blocks_come_back_in_the_opposite_order, "")
 static void check_limit(void *arg)
 {
     (void)arg;
-    put(3 * BATCH);
-    CHECK_INT(own_free_list()->count, BATCH);
+    put(ALONE - 1);
+    CHECK_INT(own_free_list()->count, ALONE - 1);
+    put(2 * BATCH + 1);
+    CHECK_INT(own_free_list()->count, ALONE);
+    put(1);
+    CHECK_INT(own_free_list()->count, ALONE - BATCH + 1);
 }
 
-TEST_REAL(free_blocks_of_a_thread_without_a_pool_are_few, "")
+TEST_REAL(free_blocks_of_a_thread_without_a_pool_are_limited, "")
 {
     in_thread(check_limit);
 }
