@@ -370,7 +370,8 @@ static void collect(hora_queue *queue)
         queue->size += backlog->inbox_size;
         backlog->holes += backlog->inbox_holes;
         backlog->inbox_size = backlog->inbox_holes = backlog->inbox_form = 0;
-    } else if (queue->size == 0 && hora__free_segments_are_many(&backlog->free_segments)) {
+    } else if (queue->size == 0 && (backlog->free_segments.count > HORA__SEGMENTS_FEW ||
+                                    backlog->free_segments.chunks.spare_count > 0)) {
         chunk = hora__free_segments_tidy(&backlog->free_segments);
     }
     backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size; /* I7 */

@@ -346,19 +346,8 @@ static hora_ns spin_of_pool(hora_future *future)
 }
 
 /* A thread that has spun in vain MOST_MISSES times in a row does not spin before its next SKIPS waits, after
- * the next miss not before twice as many, and so on up to SKIPS_MOST. */
-enum { MOST_MISSES = 3, SKIPS = 32, SKIPS_MOST = 1024 };
-
-/* Notes whether the thread has spun in vain. */
-static void note_spin(hora_thread *thread, bool in_vain)
-{
-    assert(thread == hora__thread_existing());
-    thread->spin_misses = in_vain ? thread->spin_misses + 1 : 0;
-    if (thread->spin_misses >= MOST_MISSES) {
-        int doublings = thread->spin_misses - MOST_MISSES;
-        thread->spin_skips = doublings < 5 ? SKIPS << doublings : SKIPS_MOST;
-    }
-}
+ * the next miss not before twice as many, and so on, with at most DOUBLINGS doublings. */
+enum { MOST_MISSES = 3, SKIPS = 32, DOUBLINGS = 5 };
 
 /* Returns how long a thread spins that was not asked to: not at all for a promise, for a task that may not be
  * due yet, on a single processor, or if its last waits were too long. */
@@ -385,16 +374,16 @@ static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeo
         return false;
     struct hora__spin spin;
     hora__spin_begin(&spin, time < timeout ? time : timeout);
-    while (!hora_future_is_done(future)) {
-        if (hora_thread_is_interrupted(thread))
+    bool in_vain = false;
+    while (!in_vain && hora__future_state(future) == HORA__FUTURE_NEW) {
+        if (hora__atomic_load(&thread->interrupted) != 0)
             return false;
-        if (!hora__spin_goes_on(&spin)) {
-            note_spin(thread, true);
-            return false;
-        }
+        in_vain = !hora__spin_goes_on(&spin);
     }
-    note_spin(thread, false);
-    return true;
+    thread->spin_misses = in_vain ? thread->spin_misses + 1 : 0;
+    int doublings = thread->spin_misses - MOST_MISSES;
+    thread->spin_skips = doublings < 0 ? 0 : SKIPS << (doublings < DOUBLINGS ? doublings : DOUBLINGS);
+    return !in_vain;
 }
 
 /* If the pool of the future has no worker, tries to start one. Returns when the caller must try again, after

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* future_memory.c - the free lists that recycle the memory of futures
  *
- * Limits            A worker keeps fewer than 2 * BATCH blocks, any other thread at most ALONE, and a shared
- *                   free list at most MOST batches, about 400 KB. ALONE is larger than BATCH, because such a
- *                   thread has no pool to which it could move blocks: it releases the futures that it has
- *                   submitted, and takes their memory for the next ones. All of these blocks were in use
- *                   recently, and a thread takes from the free lists before it asks the source, which asks
- *                   the system only if it has no free block. So the free lists do not raise the peak use of
- *                   memory. Each time a worker becomes idle, it returns 1/PARTS of the batches beyond
+ * Limits            A worker keeps fewer than 2 * BATCH blocks, any other thread at most BATCH, and a shared
+ *                   free list at most MOST batches, about 400 KB. All of these blocks were in use recently,
+ *                   and a thread takes from the free lists before it asks the source, which asks the system
+ *                   only if it has no free block. So the free lists do not raise the peak use of memory. Each
+ *                   time a worker becomes idle, it returns 1/PARTS of the batches beyond
  *                   HORA__FREE_LIST_KEEPS to the source, and lets the source give up a chunk. The lists are
  *                   short, because a free block keeps its whole chunk.
  * Order             The count is read without the lock as a hint. A thread that reads an old value asks the
@@ -24,12 +22,7 @@
 #include "exec/pool.h"
 
 /* See "Limits" above. HORA__KEPT gives a smaller value in builds for the simulator. */
-enum {
-    BATCH = HORA__KEPT(32, 1),
-    ALONE = HORA__KEPT(256, 2),
-    MOST = HORA__KEPT(64, 2),
-    PARTS = HORA__KEPT(8, 2)
-};
+enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(64, 2), PARTS = HORA__KEPT(8, 2) };
 
 static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future),
               "links are written into memory of futures");
@@ -151,22 +144,14 @@ void *hora__shared_free_list_get(struct hora__shared_free_list *shared_free_list
     return block != NULL ? block : get_more(shared_free_list, size);
 }
 
-/* Removes a batch from a list that has at least as many blocks. */
-static struct hora__blocks split(struct hora__blocks *free_blocks)
+/* Moves BATCH of the free blocks of a worker to its pool; returns them to their sources if the pool has MOST
+ * batches already. */
+static void bring(struct hora__shared_free_list *shared_free_list, struct hora__blocks *free_blocks)
 {
-    assert(free_blocks->count >= BATCH);
+    assert(free_blocks->count == 2 * BATCH);
     struct hora__blocks batch = {NULL, 0};
     while (batch.count < BATCH)
         hora__blocks_push(&batch, hora__blocks_pop(free_blocks)); /* I1 */
-    return batch;
-}
-
-/* Moves BATCH of the free blocks of a worker to its pool; returns them to their sources if the pool has MOST
- * batches already. A thread that was no worker before may have more than 2 * BATCH. */
-static void bring(struct hora__shared_free_list *shared_free_list, struct hora__blocks *free_blocks)
-{
-    assert(free_blocks->count >= 2 * BATCH);
-    struct hora__blocks batch = split(free_blocks);
     if (hora__atomic_load(&shared_free_list->count) < MOST)
         put_batch(shared_free_list, batch.first);
     else
@@ -185,18 +170,16 @@ static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thr
 }
 
 /* Puts back a block for a thread that has BATCH free ones already. A worker collects a second batch and moves
- * it to its pool; any other thread that has ALONE returns a batch to where the blocks came from. */
+ * it to its pool; any other thread returns all of them to where they came from, and keeps the new one. */
 __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__block_kind what, void *block)
 {
     assert(block != NULL);
     struct hora__shared_free_list *shared_free_list = shared_free_list_of(thread, what);
     struct hora__blocks *free_blocks = &thread->free_blocks[what];
-    if (shared_free_list == NULL && free_blocks->count >= ALONE) {
-        struct hora__blocks batch = split(free_blocks); /* many at once, because a source has a lock */
-        hora__blocks_free(&batch);
-    }
+    if (shared_free_list == NULL)
+        hora__blocks_free(free_blocks); /* many at once, because a source has a lock */
     hora__blocks_push(free_blocks, block);
-    if (shared_free_list != NULL && free_blocks->count >= 2 * BATCH)
+    if (shared_free_list != NULL && free_blocks->count == 2 * BATCH)
         bring(shared_free_list, free_blocks);
 }
 

@@ -389,12 +389,6 @@ static inline struct hora__segment *hora__free_segments_get(struct hora__free_se
     return segment;
 }
 
-/* Returns whether hora__free_segments_tidy has something to do. */
-static inline bool hora__free_segments_are_many(const struct hora__free_segments *free_segments)
-{
-    return free_segments->count > HORA__SEGMENTS_FEW || free_segments->chunks.spare_count > 0;
-}
-
 /* Returns one in HORA__SEGMENTS_PARTS of the segments beyond HORA__SEGMENTS_FEW to their chunks, but stops when
  * a chunk is to be freed: the memory of a burst goes back to the system gradually. If there is no such
  * segment, gives up a spare chunk. Returns a chunk that the caller frees; NULL: none. */

@@ -63,7 +63,7 @@ static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock
             return HORA__WAKE_RESOLVED;
         if (state == NUDGED)
             return HORA__WAKE_NUDGED;
-        if (hora_thread_is_interrupted(waiter->thread))
+        if (hora__atomic_load(&waiter->thread->interrupted) != 0)
             return HORA__WAKE_INTERRUPTED;
         if (seen != NULL && hora__clock_was_set(clock, seen))
             return HORA__WAKE_CLOCK;

@@ -151,7 +151,7 @@ TEST_REAL(timer_store_agrees_with_heap, "")
         hora__timer_store_destroy(&store);
         CHECK_INT(heap.reserved, 0);
         free(hora__timer_heap_move(&model, NULL, 0));
-        hora__free(hora__timer_heap_move(&heap, NULL, 0));
+        hora__timer_heap_free(&heap);
     }
 }
 
