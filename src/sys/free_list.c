@@ -9,7 +9,7 @@
  * Memory       A few empty chunks are kept as spare ones, others are freed. So memory shrinks with use,
  *              unless the blocks in use are scattered over many chunks, and free blocks are reused before the
  *              free list asks for more memory. Where the library does not keep memory (hora__keeps_memory),
- *              each chunk has one block.
+ *              and with AddressSanitizer, each chunk has one block.
  * Checks       Free blocks of a chunk rest (sys/alloc.h), except for the words that chain them. In builds that
  *              check memory, a fence that always rests follows each block. A spare chunk rests as a whole,
  *              except for its header.
@@ -36,6 +36,17 @@ enum {
     FENCE = 0
 #endif
 };
+
+/* Returns whether a chunk holds more than one block. With AddressSanitizer it does not: LeakSanitizer could not
+ * report a lost block, because a free block of the same chunk would lead to it. */
+static bool chunks_are_shared(void)
+{
+#if defined(HORA__ASAN) && !defined(HORA_SIM)
+    return false;
+#else
+    return hora__keeps_memory();
+#endif
+}
 
 /* The header of a chunk. Its blocks follow. */
 struct hora__chunk {
@@ -95,7 +106,7 @@ static size_t bytes_of(const struct hora__free_list *list)
 {
     size_t header = round_up(list, sizeof(struct hora__chunk));
     size_t largest = stride_of(list, HORA__FREE_LIST_SIZES - 1);
-    if (!hora__keeps_memory())
+    if (!chunks_are_shared())
         return header + largest;
     return HORA__KEPT((size_t)CHUNK_BYTES, header + SIMULATED_BLOCKS * largest);
 }
@@ -185,7 +196,7 @@ static struct hora__chunk *begin_chunk(struct hora__free_list *list, int size_in
     chunk->cut = chunk->used = 0;
     chunk->most = 1;
     size_t blocks = chunk->bytes - round_up(list, sizeof *chunk);
-    if (hora__keeps_memory())
+    if (chunks_are_shared())
         chunk->most = (int)(blocks / stride_of(list, size_index));
     assert(chunk->most > 0);
     hora__list_add_last(&list->room[size_index], &chunk->link);

@@ -56,15 +56,17 @@ TEST_REAL(blocks_return_to_where_they_came_from, "")
     struct hora__blocks mixed = {NULL, 0};
     struct hora__block_source *sources[2];
     struct hora__blocks parts[2] = {{NULL, 0}, {NULL, 0}};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         CHECK_OK(hora__block_source_new(SIZE, &sources[i]));
-        hora__blocks_fill(&parts[i], sources[i], BATCH);
-    }
-    for (int i = 0; i < BATCH; i++) {
-        hora__blocks_push(&mixed, hora__blocks_pop(&parts[0]));
+    for (int i = 0; i < 2 * BATCH; i++) {
+        struct hora__blocks *part = &parts[i % 2];
+        if (part->first == NULL)
+            hora__blocks_fill(part, sources[i % 2], BATCH);
+        hora__blocks_push(&mixed, hora__blocks_pop(part));
         hora__blocks_push(&mixed, hora__block_alloc(SIZE));
-        hora__blocks_push(&mixed, hora__blocks_pop(&parts[1]));
     }
+    hora__blocks_free(&parts[0]);
+    hora__blocks_free(&parts[1]);
     hora__block_source_close(sources[0]);
     hora__blocks_free(&mixed); /* the last one of the first source frees that source */
     hora__block_source_close(sources[1]);

@@ -94,7 +94,7 @@ TEST_REAL(free_list_use_again_what_was_given_back, "")
         CHECK(block != NULL && block != kept);
         CHECK_POINTER(hora__free_list_put(&list, block, place), NULL);
     }
-    CHECK_POINTER(hora__free_list_put(&list, kept, another), NULL); /* the chunk becomes the spare one */
+    hora__chunk_free(hora__free_list_put(&list, kept, another)); /* the spare chunk stays */
     CHECK_INT(list.spare_count, 1);
     hora__free_list_destroy(&list);
 }
@@ -132,10 +132,10 @@ TEST_REAL(free_list_gives_up_empty_chunks, "")
     hora__free_list_init(&list, 1024, LINE, SPARE);
     CHECK(!hora__free_list_has_room(&list, 0));
     fill_chunks(&list, 0, 1);
-    int per_chunk = 1; /* fewer in builds with fences */
+    int per_chunk = 1; /* more, except with AddressSanitizer */
     while (hora__free_list_has_room(&list, 0))
         fill_chunks(&list, per_chunk++, 1);
-    CHECK(per_chunk <= PER_CHUNK && per_chunk >= PER_CHUNK * 9 / 10);
+    CHECK(per_chunk == PER_CHUNK || per_chunk == 1);
     fill_chunks(&list, per_chunk, (CHUNKS - 1) * per_chunk);
     CHECK(!hora__free_list_has_room(&list, 0));
     CHECK_INT(list.used_count, CHUNKS);
@@ -172,7 +172,7 @@ TEST_REAL(free_list_fills_chunks_that_are_partly_used, "")
         }
         (void)empty_chunks(&list, kept, AT_ONCE - AT_ONCE / EVERY);
         most = list.used_count > most ? list.used_count : most;
-        CHECK(list.used_count <= (kept + AT_ONCE) / 55 + 2);
+        CHECK(list.used_count <= (kept + AT_ONCE) / 55 + 2 || list.used_count == kept);
     }
     CHECK(most > 1);
     (void)empty_chunks(&list, 0, kept);
