@@ -61,8 +61,8 @@ struct backlog {
     bool offered;       /* the first segment is offered; until the recall `size` is not exact */
     bool only_elements; /* the queue has been shown, and no detached task is left */
     bool wants;         /* copy of `wanted`, so that takers need not read a cache line of the submitters */
-    /* 1 if hora__backlog_tidy has a chunk to free. Takers write it under the inbox's lock and read it without;
-     * an old value only delays that. */
+    /* 1 if hora__backlog_tidy has a chunk to free. Takers write it under the inbox's lock and read it
+     * without; an old value only delays that. */
     hora__atomic has_excess;
 
     /* 1 if a taker sleeps and no thread is about to search: submitters must have one woken. Submitters read

@@ -7,8 +7,8 @@
  * size, and the shared list of a pool holds only the kind that the pool uses.
  *
  * Behind the shared list is the block source of the pool (sys/block.h), which takes memory from the system in
- * chunks and returns it when a chunk is empty. Futures that no pool made are allocations of their own. A thread
- * may free blocks of any origin, and each block knows its own, so all of them can be on any free list. */
+ * chunks and returns it when a chunk is empty. Futures that no pool made are allocations of their own. A
+ * thread may free blocks of any origin, and each block knows its own, so all of them can be on any list. */
 #ifndef HORA_EXEC_FUTURE_MEMORY_H
 #define HORA_EXEC_FUTURE_MEMORY_H
 

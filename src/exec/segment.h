@@ -331,8 +331,8 @@ static inline void hora__free_segments_init(struct hora__free_segments *free_seg
                          HORA__SEGMENT_CHUNKS_MOST);
 }
 
-/* Returns a segment that no worker holds to its chunk. NULL is allowed. Returns a chunk that the caller frees;
- * NULL: none. */
+/* Returns a segment that no worker holds to its chunk. NULL is allowed. Returns a chunk that the caller
+ * frees; NULL: none. */
 __attribute__((warn_unused_result)) static inline struct hora__chunk *hora__free_segments_return(
     struct hora__free_segments *free_segments, struct hora__segment *segment)
 {
@@ -359,8 +359,8 @@ __attribute__((warn_unused_result)) static inline struct hora__chunk *hora__free
     return NULL;
 }
 
-/* Takes a segment off the list; its contents are undefined, except for `forms` and `offset`. NULL: the list is
- * empty. */
+/* Takes a segment off the list; its contents are undefined, except for `forms` and `offset`. NULL: the list
+ * is empty. */
 static inline struct hora__segment *hora__free_segments_take(struct hora__free_segments *free_segments)
 {
     struct hora__segment *segment = free_segments->first;
@@ -389,8 +389,8 @@ static inline struct hora__segment *hora__free_segments_get(struct hora__free_se
     return segment;
 }
 
-/* Returns one in HORA__SEGMENTS_PARTS of the segments beyond HORA__SEGMENTS_FEW to their chunks, but stops when
- * a chunk is to be freed: the memory of a burst goes back to the system gradually. If there is no such
+/* Returns one in HORA__SEGMENTS_PARTS of the segments beyond HORA__SEGMENTS_FEW to their chunks, but stops
+ * when a chunk is to be freed: the memory of a burst goes back to the system gradually. If there is no such
  * segment, gives up a spare chunk. Returns a chunk that the caller frees; NULL: none. */
 __attribute__((warn_unused_result)) static inline struct hora__chunk *hora__free_segments_tidy(
     struct hora__free_segments *free_segments)

@@ -32,8 +32,8 @@ __attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size)
 __attribute__((warn_unused_result, malloc)) void *hora__pages_alloc(size_t size);
 void hora__pages_free(void *pages, size_t size);
 
-/* For a field of an object of hora__alloc_lines: the field starts a cache line. The simulator runs on one thread and does not
- * need this. */
+/* For a field of an object of hora__alloc_lines: the field starts a cache line. The simulator runs on one
+ * thread and does not need this. */
 #ifdef HORA_SIM
 #define HORA__BEGINS_LINE
 #else

@@ -18,15 +18,15 @@
 #include "sys/mutex.h"
 #include "sys/process.h"
 
-/* How many empty chunks a source keeps, and how many are left when it is tidied. They save system calls if the
- * number of blocks in use goes up and down. */
+/* How many empty chunks a source keeps, and how many are left when it is tidied. They save system calls if
+ * the number of blocks in use goes up and down. */
 enum { SPARE_CHUNKS = HORA__KEPT(64, 2), FEW_SPARE_CHUNKS = HORA__KEPT(4, 1) };
 
 struct hora__block_source {
     size_t size;        /* of a block without its header; immutable */
     int32_t generation; /* hora__fork_generation() when it was made; immutable */
-    /* The number of spare chunks. Written under the lock, and read without it as a hint: an old value makes no
-     * difference but a chunk freed too early or too late. */
+    /* The number of spare chunks. Written under the lock, and read without it as a hint: an old value makes
+     * no difference but a chunk freed too early or too late. */
     hora__atomic spare_count;
     hora__mutex lock; /* rank FREE_LIST; guards the fields below */
     bool closed;      /* its owner has left */
@@ -174,8 +174,8 @@ static struct hora__block_source *source_of(void *block)
     return HORA__LIST_ENTRY(hora__free_list_of(header, header->offset), struct hora__block_source, list);
 }
 
-/* Returns the first blocks of a list, which come from this source, until another block comes from elsewhere or
- * a chunk has become empty. Frees that chunk, and the source with its last block. */
+/* Returns the first blocks of a list, which come from this source, until another block comes from elsewhere
+ * or a chunk has become empty. Frees that chunk, and the source with its last block. */
 static void free_some(struct hora__blocks *blocks, struct hora__block_source *source)
 {
     assert(source_of(blocks->first) == source);

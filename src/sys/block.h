@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block.h - blocks: memory that knows where it came from, and lists of free blocks
  *
- * Any thread may free a block, also long after the pool it was made for is gone. A word in front of each block
- * tells whether it is an allocation of its own or part of a chunk of a block source. Threads get blocks from a
- * source, and return them, many at a time: the source has a lock. */
+ * Any thread may free a block, also long after the pool it was made for is gone. A word in front of each
+ * block tells whether it is an allocation of its own or part of a chunk of a block source. Threads get blocks
+ * from a source, and return them, many at a time: the source has a lock. */
 #ifndef HORA_SYS_BLOCK_H
 #define HORA_SYS_BLOCK_H
 
@@ -77,7 +77,8 @@ static inline void hora__block_wakes(void *block)
 
 #endif
 
-/* Returns a block that is an allocation of its own, aligned to 8, with arbitrary contents; NULL: no memory. */
+/* Returns a block that is an allocation of its own, aligned to 8, with arbitrary contents; NULL: no memory.
+ * */
 __attribute__((warn_unused_result)) void *hora__block_alloc(size_t size);
 
 /* Returns a block to where it came from. */
@@ -123,8 +124,8 @@ void hora__blocks_free(struct hora__blocks *blocks);
 
 /* ---- sources of blocks ---- */
 
-/* A source of blocks of one size, in chunks of pages that go back to the system when they are empty. It exists
- * until it is closed and all its blocks have been returned. */
+/* A source of blocks of one size, in chunks of pages that go back to the system when they are empty. It
+ * exists until it is closed and all its blocks have been returned. */
 struct hora__block_source;
 
 /* Makes a source. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */

@@ -10,9 +10,9 @@
  *              unless the blocks in use are scattered over many chunks, and free blocks are reused before the
  *              free list asks for more memory. Where the library does not keep memory (hora__keeps_memory),
  *              and with AddressSanitizer, each chunk has one block.
- * Checks       Free blocks of a chunk rest (sys/alloc.h), except for the words that chain them. In builds that
- *              check memory, a fence that always rests follows each block. A spare chunk rests as a whole,
- *              except for its header.
+ * Checks       Free blocks of a chunk rest (sys/alloc.h), except for the words that chain them. In builds
+ * that              check memory, a fence that always rests follows each block. A spare chunk rests as a
+ * whole,              except for its header.
  * Invariants   I1 a chunk is on the list of its size if and only if some but not all of its `most` blocks are
  *                 in use.
  *              I2 an empty chunk is a spare one, or it belongs to the caller that is to free it.
@@ -37,8 +37,8 @@ enum {
 #endif
 };
 
-/* Returns whether a chunk holds more than one block. With AddressSanitizer it does not: LeakSanitizer could not
- * report a lost block, because a free block of the same chunk would lead to it. */
+/* Returns whether a chunk holds more than one block. With AddressSanitizer it does not: LeakSanitizer could
+ * not report a lost block, because a free block of the same chunk would lead to it. */
 static bool chunks_are_shared(void)
 {
 #if defined(HORA__ASAN) && !defined(HORA_SIM)

@@ -4,8 +4,8 @@
  * A block has no header. It is cut from a chunk, which consists of whole pages, and its owner stores a 16-bit
  * offset by which the free list finds that chunk again. So a block takes no memory beyond its size, and
  * getting or returning one takes a few instructions. When no block of a chunk is in use, its pages go back to
- * the system, whatever was allocated after them. Memory from malloc often does not: the C library returns only
- * the end of its heap. Only one thread at a time may use a free list: the caller locks. */
+ * the system, whatever was allocated after them. Memory from malloc often does not: the C library returns
+ * only the end of its heap. Only one thread at a time may use a free list: the caller locks. */
 #ifndef HORA_SYS_FREE_LIST_H
 #define HORA_SYS_FREE_LIST_H
 
