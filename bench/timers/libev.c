@@ -4,8 +4,8 @@
  * A separate thread runs the loop. libev has no locks of its own, so this follows the example of its manual
  * (THREAD LOCKING EXAMPLE): the loop holds a lock except while it waits, and a thread that starts a timer
  * takes the lock and wakes the loop. libev counts in seconds, as double, from a time that it reads once per
- * iteration, so each start makes it read the time. The function of a repeating timer starts the timer again.
- * */
+ * iteration, so each start makes it read the time. The function of a repeating timer starts the timer
+ * again. */
 #include <ev.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -592,8 +592,8 @@ static const char *clock_name(const hora_clock *clock)
     return names[clock->source != NULL ? 1 : 0][hora__clock_timeline(clock)];
 }
 
-/* Writes the capacity of the queue: 0 if it hands tasks over without holding them, null if it is unbounded.
- * */
+/* Writes the capacity of the queue: 0 if it hands tasks over without holding them, null if it is
+ * unbounded. */
 static void write_capacity(struct hora__json *json, const hora_pool *pool)
 {
     const hora_queue *queue = pool->queue;

@@ -509,8 +509,8 @@ static void add_moment(struct hora__text *out, const hora_zone *zone, hora_insta
     hora__text_add_char(out, ')');
 }
 
-/* Adds how long it is until the next run, and, for a task on the wall clock, the calendar time in its zone.
- * */
+/* Adds how long it is until the next run, and, for a task on the wall clock, the calendar time in its
+ * zone. */
 static void add_when(struct hora__text *out, const struct explained_future *explained,
                      const struct schedule_view *schedule)
 {

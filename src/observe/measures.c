@@ -218,8 +218,8 @@ const char *hora__measures_begins_alone(struct hora__worker_record *record, stru
     return name->text;
 }
 
-/* The count must release: a reader that sees the run as ended must see that it has started, see readings.c.
- * */
+/* The count must release: a reader that sees the run as ended must see that it has started, see
+ * readings.c. */
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 {
     assert(frame->stats != NULL && ran >= 0);

@@ -166,8 +166,8 @@ static void write_unmeasured_tasks(struct writing *writing)
     }
 }
 
-/* Writes the histogram of a name. The family that is being written, an element of `times`, gives the metric.
- * */
+/* Writes the histogram of a name. The family that is being written, an element of `times`, gives the
+ * metric. */
 static void write_histogram(struct writing *writing, const struct source *source,
                             const struct hora__name *name, const char *text)
 {

@@ -57,8 +57,8 @@ struct hora__pool_observer {
     struct hora__stuck_rounds *rounds;
     /* Writes dumps that signal handlers request; NULL: none. Immutable until pool_ends. */
     struct hora__dump_requests *requests;
-    /* Starts workers when tasks wait for too long; NULL: the pool does not grow. Immutable until pool_gone.
-     * */
+    /* Starts workers when tasks wait for too long; NULL: the pool does not grow. Immutable until
+     * pool_gone. */
     struct hora__growth *growth;
     /* The classes of a pool with admission, the newest first; the lock of its queue guards the list. */
     hora_class *classes;

@@ -77,8 +77,8 @@ static inline void hora__block_wakes(void *block)
 
 #endif
 
-/* Returns a block that is an allocation of its own, aligned to 8, with arbitrary contents; NULL: no memory.
- * */
+/* Returns a block that is an allocation of its own, aligned to 8, with arbitrary contents; NULL: no
+ * memory. */
 __attribute__((warn_unused_result)) void *hora__block_alloc(size_t size);
 
 /* Returns a block to where it came from. */
