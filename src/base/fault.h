@@ -27,6 +27,7 @@
     X(LOCK_SLEPT_RELAXED, "a thread that slept for a lock does not see what was done under it")         \
     X(FUTURE_STATE_RELAXED, "a future is done, but the effects of its task are not visible")            \
     X(FUTURE_READ_RELAXED, "a thread that sees a done future does not see the effects of its task")     \
+    X(MEMBER_LEFT_RELAXED, "a group has no pending member, but the effects of a task are not visible")  \
     X(CLAIMS_OFFERED_RELAXED, "an offered task can be claimed before it is written")                    \
     X(CLAIMS_TAKEN_RELAXED, "a claimed task is read in an outdated state")                              \
     X(LANE_FILLED_RELAXED, "a lane into which a thread inserts is skipped as empty")                    \
@@ -137,6 +138,11 @@
     X(POOL_LAST_WORKER_JUST_LEAVES, "the last worker ends although it cannot be replaced")                \
     X(FUTURE_WAITS_UNATTENDED, "a thread waits for a task that no worker will run")                       \
     X(GROUP_WAKES_NO_WAITER, "a group that becomes empty releases no waiter")                             \
+    X(GROUP_RESERVES_WHILE_AWAITED, "a seat that is reserved while a thread waits hides the last end")    \
+    X(GROUP_WAITS_FOR_RESERVED, "a thread waits for the end of a future that was never submitted")        \
+    X(MEMBER_LEAVES_LAST_UNLOCKED, "the last future leaves a group, and no waiter is released")           \
+    X(MEMBER_LEAVES_UNWATCHED, "a walk takes a reference to a future that is gone")                       \
+    X(WALK_VISITS_UNPLACED, "a future is cancelled while its submitter takes it for its own")             \
     X(COMPLETION_TRIES_ONCE, "room that appears while a future is offered goes unnoticed")                \
     X(POOL_LEAVES_LAST_WORKER, "the last worker is not told that what it waited for is gone")             \
     X(LANE_BELOW_FLOOR, "a task that is due by the last clock reading goes into a lane all the same")     \

@@ -224,7 +224,7 @@ static int make(const hora_executor *executor, hora_queue *queue, hora_completio
     }
     int error = hora__object_init(&service->object, executor->clock, destroy);
     if (error == 0)
-        hora__members_init(&service->members, &service->object);
+        hora__members_init(&service->members, &service->object, NULL);
     else if (service->owns_queue)
         (void)hora_queue_free(service->queue);
     return error;

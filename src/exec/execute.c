@@ -191,8 +191,10 @@ static void enter(hora_pool *pool, hora_future *future, enum ownership ownership
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
+        int references =
+            hora__future_row(future) != NULL ? 2 : 1; /* the caller's, and that of a seat in a group */
         hora__future_enqueued_fresh(future, &pool->owner,
-                                    ownership == FRESH || has_own_reference(ownership) ? 2 : 1);
+                                    references + (has_own_reference(ownership) ? 1 : 0));
         if (pool->observer != NULL)
             stamp(pool, future);
     }
@@ -435,18 +437,28 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
     return error;
 }
 
-int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
+int hora__pool_try_place_fresh(hora_pool *pool, hora_future *future)
 {
     if (pool->owner.spin > 0)
         future->spins = true; /* a thread that waits for the future spins first */
     if (pool->observer != NULL)
         hora__pool_count_submitted(pool, &future->task);
-    int error = place(pool, future, FRESH);
-    if (error < 0)
-        error = hora__pool_placed(pool, future, error);
+    return place(pool, future, FRESH);
+}
+
+int hora__pool_refuse_fresh(hora_pool *pool, hora_future *future, int error)
+{
+    assert(error < 0);
+    error = hora__pool_placed(pool, future, error);
     if (error < 0)
         hora__pool_uncount_submitted(pool, &future->task, error);
     return error;
+}
+
+int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
+{
+    int error = hora__pool_try_place_fresh(pool, future);
+    return error < 0 ? hora__pool_refuse_fresh(pool, future, error) : 0;
 }
 
 /* On error hora__future_discard frees the future without dropping the task, which stays the caller's. */

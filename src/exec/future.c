@@ -41,6 +41,7 @@
 #include "base/text.h"
 #include "exec/extra.h"
 #include "exec/future_memory.h"
+#include "exec/members.h"
 #include "sync/clock.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
@@ -79,7 +80,7 @@ int hora__future_init_beside(hora_future *future, const hora_task *task, const s
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
 {
     assert(ret_future != NULL);
-    hora_future *future = hora__future_memory_get(HORA__BLOCK_PLAIN_FUTURE, sizeof *future);
+    hora_future *future = hora__future_memory_get(HORA__BLOCK_PLAIN_FUTURE, sizeof(struct hora__seated));
     if (future == NULL)
         return HORA_ENOMEM;
     int error = hora__future_init(future, task, clock, false);
@@ -96,7 +97,7 @@ int hora__future_new_beside(const hora_task *task, const struct hora__object *ot
                             struct hora__shared_free_list *shared_free_list, hora_future **ret_future)
 {
     hora_future *future =
-        hora__shared_free_list_get(shared_free_list, HORA__BLOCK_PLAIN_FUTURE, sizeof *future);
+        hora__shared_free_list_get(shared_free_list, HORA__BLOCK_PLAIN_FUTURE, sizeof(struct hora__seated));
     if (future == NULL)
         return HORA_ENOMEM;
     int error = hora__object_prepare_beside(&future->object, other, hora__future_destroy);
@@ -198,7 +199,8 @@ void hora__future_destroy(struct hora__object *object)
         hora__future_release(future);
     }
     assert(future->entries == 0);
-    if (future->kind == HORA__FUTURE_PLAIN && !future->in_caller_memory)
+    if ((future->kind == HORA__FUTURE_PLAIN && !future->in_caller_memory) ||
+        future->kind == HORA__FUTURE_SEATED)
         hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future); /* the usual case */
     else if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, future);
@@ -274,6 +276,9 @@ static inline void finish(hora_future *future, struct completion *after)
     assert(!hora__mutex_held(&future->object.lock) && hora__future_state(future) != HORA__FUTURE_NEW);
     if (after->wakes.count > 0)
         hora__wakes_flush(&after->wakes);
+    struct hora__seat_row *row = hora__future_row(future);
+    if (row != NULL)
+        row->members->done(future); /* first, as the own listeners in conclude.c */
     bool drops = after->drops_task && future->task.drop != NULL;
     if (after->has_listeners || drops)
         hora__future_conclude(future, after->has_listeners, drops);
@@ -601,14 +606,14 @@ static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
 }
 
 /* Returns whether only the owner has to be notified if the future is cancelled now: it is queued, no thread
- * waits for it, and it has no listener, no event and nothing to drop. */
+ * waits for it, and it has no listener, no seat in a group, no event and nothing to drop. */
 HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock));
     return hora__future_state(future) == HORA__FUTURE_NEW && future->runner == NULL &&
            (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_WAKES_NO_WAITER)) &&
-           future->listeners == NULL && future->event == NULL && future->task.drop == NULL &&
-           future->owner != NULL && future->owner->counts_cancelled == NULL;
+           future->listeners == NULL && hora__future_row(future) == NULL && future->event == NULL &&
+           future->task.drop == NULL && future->owner != NULL && future->owner->counts_cancelled == NULL;
 }
 
 /* As cancel_noticed, for a future for which is_unnoticed_locked is true: it skips the steps that have nothing
@@ -643,7 +648,8 @@ __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future,
     struct hora__queue_owner *owner =
         what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
     bool is_new = what != HORA_CANCEL_TOO_LATE;
-    bool tells_user = is_new && (after.has_listeners || (after.drops_task && future->task.drop != NULL));
+    bool tells_user = is_new && (after.has_listeners || hora__future_row(future) != NULL ||
+                                 (after.drops_task && future->task.drop != NULL));
     if (tells_user)
         (void)hora_future_ref(future); /* code of the user may release the caller's reference */
     hora__mutex_unlock(&future->object.lock);
@@ -669,6 +675,22 @@ int hora_future_cancel(hora_future *future, bool interrupt)
     if (HORA__FAST && !interrupt && is_unnoticed_locked(future))
         return (int)cancel_unnoticed(future);
     return (int)cancel_noticed(future, interrupt);
+}
+
+/* ---- groups ---- */
+
+/* Another thread may have found the future in the queue and cancelled it, before the pool withdrew it. */
+struct hora__seat_row *hora__future_unseat(hora_future *future)
+{
+    assert(future->kind == HORA__FUTURE_SEATED);
+    struct hora__seat_row *row = NULL;
+    hora__mutex_lock(&future->object.lock);
+    if (hora__future_state(future) == HORA__FUTURE_NEW) {
+        row = hora__future_row(future);
+        ((struct hora__seated *)future)->row = NULL;
+    }
+    hora__mutex_unlock(&future->object.lock);
+    return row;
 }
 
 /* ---- queues ---- */

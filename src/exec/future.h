@@ -94,6 +94,7 @@ enum hora__future_kind {
     HORA__FUTURE_SCHEDULED,   /* struct hora__scheduled */
     HORA__FUTURE_OVERLAPPING, /* struct overlapping_run in sched/overlap.c */
     HORA__FUTURE_BOUND,       /* struct hora__bound */
+    HORA__FUTURE_SEATED,      /* struct hora__seated; its memory is that of a plain future */
 };
 
 /* The fields are arranged so that the struct has little padding: a program may have millions of futures, and
@@ -152,6 +153,24 @@ HORA__INLINE enum hora__future_state hora__future_state(const hora_future *futur
 {
     HORA__ORDER_FAULT(FUTURE_READ_RELAXED, memory_order_relaxed);
     return (enum hora__future_state)hora__atomic_load(&future->state);
+}
+
+/* A future that a group has submitted to a plain pool, see members.h. Plain futures that hora allocates have
+ * this size, too, so that both use the same free lists. */
+struct hora__seated {
+    hora_future future; /* first, so that both have the same address */
+    /* The row of its group. NULL: the pool had no place for the future, and it has left its seat. Written
+     * while the future is visible to its creator alone, and then with the lock. */
+    struct hora__seat_row *row;
+    int seat;               /* its seat there; immutable */
+    hora__atomic is_placed; /* the pool has accepted it */
+};
+
+/* Returns the row in which a future has a seat; NULL: none. The caller holds the lock, has made the future,
+ * or has completed it. */
+HORA__INLINE struct hora__seat_row *hora__future_row(const hora_future *future)
+{
+    return future->kind == HORA__FUTURE_SEATED ? ((const struct hora__seated *)future)->row : NULL;
 }
 
 /* A future of a plain pool with terms (hora_task_options), or with a captured context. */
@@ -282,11 +301,11 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
 /* As hora__future_enqueued, without the lock, for a future that only the caller has seen. Sets the number of
- * references, which includes that of the entry. */
+ * references, which includes that of the entry. The caller may have given it a second one before. */
 HORA__INLINE void hora__future_enqueued_fresh(hora_future *future, struct hora__queue_owner *owner,
                                               int references)
 {
-    assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
+    assert(hora__atomic_load(&future->object.references) >= 1 && future->owner == NULL);
     hora__atomic_init(&future->object.references, references);
     future->owner = owner;
     future->entries = 1;
@@ -349,6 +368,11 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
 /* Registers a listener in memory of the caller, which stays valid until it is called. Calls it at once if the
  * future is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);
+
+/* Makes a future forget its seat in a group, because its pool has no place for it. Returns the row of the
+ * seat, which the caller must free; NULL: the future is done, and the thread that completed it frees the
+ * seat. */
+__attribute__((warn_unused_result)) struct hora__seat_row *hora__future_unseat(hora_future *future);
 
 /* If the calling thread is a worker and the future is in its own pool's queue, removes the future from the
  * queue and runs it. Returns when to try again, by the pool's clock, if the future may not run yet; else

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c - groups: futures that are waited for, and cancelled, together
  *
- * How it works      Each pending future has a member on the group's list, and a listener that removes the
- *                   member when the future is done. The listener of the last member wakes the waiting
- *                   threads.
+ * How it works      A future that the group submits to a plain pool gets a seat in the group, and the thread
+ *                   that completes it frees the seat. Any other future has a member on the group's list, and
+ *                   a listener that removes the member when the future is done. See members.h for both. The
+ *                   thread that ends the last membership wakes the waiting threads.
  * Invariants        I1 threads wait only while a member is pending.
  *                   I2 the descriptor is readable exactly while no member is pending.
- * Locks             object.lock (rank OBJECT), never together with a future's. A listener does not touch the
- *                   group after it has released the lock, unless it has a reference. So a thread that has
- *                   seen the group empty may free it.
+ *                   I3 seats are reserved only while no thread waits and there is no descriptor: a reserved
+ *                      seat counts as taken, and would hide the end of the last membership.
+ * Locks             object.lock (rank OBJECT), never together with a future's. A thread that ends a
+ *                   membership does not touch the group after it has released the lock, or has freed a seat
+ *                   without it, unless it has a reference. So a thread that has seen the group empty may free
+ *                   it.
  * Precedence        interrupted, then empty, then timed out. */
 #include <hora/group.h>
 
@@ -19,6 +23,7 @@
 #include "base/options.h"
 #include "base/reason.h"
 #include "exec/members.h"
+#include "exec/pool.h"
 #include "sync/clock.h"
 #include "sync/ready_fd.h"
 #include "sys/alloc.h"
@@ -35,7 +40,7 @@ struct hora_group {
     struct hora__ready_fd ready;  /* see hora_group_fd; made on demand */
 };
 
-/* A pending future. The listener frees it. */
+/* A pending future on the list. The listener frees it. */
 struct group_member {
     struct hora__member member;
     hora_group *group; /* borrowed: a group with pending members cannot be freed */
@@ -46,8 +51,11 @@ static void destroy(struct hora__object *object)
 {
     hora_group *group = HORA__LIST_ENTRY(object, struct hora_group, object);
     hora__ready_fd_destroy(&group->ready, NULL);
+    hora__members_destroy(&group->members);
     hora__free(group);
 }
+
+static void seated_done(hora_future *future);
 
 int hora_group_new(const hora_group_options *options, hora_group **ret_group, hora_error *reason)
 {
@@ -66,7 +74,7 @@ int hora_group_new(const hora_group_options *options, hora_group **ret_group, ho
         return hora__reason_end(reason, error);
     }
     group->cancel_on_failure = own.cancel_on_failure;
-    hora__members_init(&group->members, &group->object);
+    hora__members_init(&group->members, &group->object, seated_done);
     hora__list_init(&group->waiters);
     *ret_group = group;
     return 0;
@@ -95,7 +103,8 @@ int hora_group_free(hora_group *group)
     int error = enter(group);
     if (error < 0)
         return error;
-    bool in_use = group->members.count > 0 || !hora__list_is_empty(&group->waiters);
+    hora__members_unreserve_locked(&group->members);
+    bool in_use = !hora__members_are_none_locked(&group->members) || !hora__list_is_empty(&group->waiters);
     hora__mutex_unlock(&group->object.lock);
     if (in_use)
         return HORA_EBUSY;
@@ -109,7 +118,7 @@ int hora_group_free(hora_group *group)
 static void show_locked(hora_group *group)
 {
     assert(hora__mutex_held(&group->object.lock));
-    hora_ns from = group->members.count == 0 ? HORA__READY_NOW : HORA_FOREVER;
+    hora_ns from = hora__members_are_none_locked(&group->members) ? HORA__READY_NOW : HORA_FOREVER;
     hora__ready_fd_set(&group->ready, group->object.clock, from); /* I2 */
 }
 
@@ -132,11 +141,12 @@ static int cancel_all(hora_group *group, struct hora__walk walk, bool interrupt)
 static bool cancels_locked(const hora_group *group, bool failed)
 {
     assert(hora__mutex_held(&group->object.lock));
-    return failed && group->cancel_on_failure && !group->is_cancelling && group->members.count > 0;
+    return failed && group->cancel_on_failure && !group->is_cancelling &&
+           !hora__members_are_none_locked(&group->members);
 }
 
 /* Cancels the members of a walk after another member has failed, and releases the reference to the group that
- * member_done has taken for this. */
+ * end_locked has taken for this. */
 static void cancel_others(hora_group *group, struct hora__walk walk)
 {
     assert(!hora__mutex_held(&group->object.lock));
@@ -147,38 +157,78 @@ static void cancel_others(hora_group *group, struct hora__walk walk)
     hora__object_leave(&group->object);
 }
 
-/* The listener of a member: its future is done. Removes the member, wakes the waiting threads if it was the
- * last, and cancels the others if it failed and the options ask for that. */
+/* What a thread still has to do after it has ended a membership and released the lock. */
+struct ending {
+    struct hora__wakes wakes;
+    bool cancels;           /* it has to cancel the other members */
+    struct hora__walk walk; /* cancels: over them */
+};
+
+/* Called when a member has been removed: wakes the waiting threads if it was the last, and prepares to cancel
+ * the others if it failed and the options ask for that. */
+static void end_locked(hora_group *group, bool failed, struct ending *ret_ending)
+{
+    assert(hora__mutex_held(&group->object.lock));
+    hora__wakes_init(&ret_ending->wakes);
+    group->failed += failed ? 1 : 0;
+    ret_ending->cancels = cancels_locked(group, failed);
+    if (ret_ending->cancels) {
+        group->is_cancelling = true;
+        ret_ending->walk = hora__walk_back_locked(&group->members);
+        hora__object_visit(&group->object); /* keeps the group alive for cancel_others */
+    }
+    if (hora__members_are_none_locked(&group->members)) {
+        if (!HORA__FAULT(GROUP_WAKES_NO_WAITER))
+            hora__waiters_resolve_all(&group->waiters, 0, &ret_ending->wakes); /* I1 */
+        show_locked(group);
+    }
+}
+
+/* Does what end_locked has prepared. The group may be gone, unless the visit for cancel_others keeps it. */
+static void finish(hora_group *group, struct ending *ending)
+{
+    hora__wakes_flush(&ending->wakes);
+    if (ending->cancels)
+        cancel_others(group, ending->walk);
+}
+
+/* The listener of a member on the list: its future is done. */
 static void member_done(hora_future *future, void *context)
 {
     assert(future == ((struct group_member *)context)->member.future);
     struct group_member *leaving = context;
     hora_group *group = leaving->group;
     bool failed = hora__future_outcome(future) != 0;
-    struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
+    struct ending ending;
     hora__mutex_lock(&group->object.lock);
     hora__members_remove_locked(&group->members, &leaving->member);
-    group->failed += failed ? 1 : 0;
-    bool cancels = cancels_locked(group, failed);
-    struct hora__walk walk;
-    if (cancels) {
-        group->is_cancelling = true;
-        walk = hora__walk_back_locked(&group->members);
-        hora__object_visit(&group->object); /* keeps the group alive for cancel_others */
-    }
-    if (group->members.count == 0) {
-        if (!HORA__FAULT(GROUP_WAKES_NO_WAITER))
-            hora__waiters_resolve_all(&group->waiters, 0, &wakes); /* I1 */
-        show_locked(group);
-    }
+    end_locked(group, failed, &ending);
     hora__mutex_unlock(&group->object.lock);
-    /* From here on the group may be gone, unless the visit for cancel_others keeps it. */
-    hora__wakes_flush(&wakes);
-    if (cancels)
-        cancel_others(group, walk);
+    finish(group, &ending);
     hora__free(leaving);
     (void)hora_future_unref(future); /* the reference of the member */
+}
+
+/* Frees a seat, with the lock. */
+__attribute__((noinline)) static void leave_seat(struct hora__seat_row *row, int seat, bool failed)
+{
+    hora_group *group = HORA__LIST_ENTRY(row->members, struct hora_group, members);
+    assert(!hora__mutex_held(&group->object.lock));
+    struct ending ending;
+    hora__mutex_lock(&group->object.lock);
+    hora__members_leave_locked(row, seat);
+    end_locked(group, failed, &ending);
+    hora__mutex_unlock(&group->object.lock);
+    finish(group, &ending);
+}
+
+/* A future with a seat is done. If it has succeeded, its seat can usually be freed without the lock. */
+static void seated_done(hora_future *future)
+{
+    bool failed = hora__future_outcome(future) != 0;
+    if (failed || !hora__members_leave(future))
+        leave_seat(hora__future_row(future), ((struct hora__seated *)future)->seat, failed);
+    (void)hora_future_unref(future); /* the reference of the seat */
 }
 
 /* Makes a member that is not in the list yet; NULL: out of memory. */
@@ -201,8 +251,7 @@ static void join(hora_group *group, struct group_member *added, hora_future *fut
     added->member.future = future;
     hora__mutex_lock(&group->object.lock);
     hora__members_add_locked(&group->members, &added->member);
-    if (group->members.count == 1)
-        show_locked(group);
+    show_locked(group);
     hora__mutex_unlock(&group->object.lock);
     hora__future_listen(future, &added->member.listener);
 }
@@ -222,26 +271,99 @@ int hora_group_add(hora_group *group, hora_future *future)
     return 0;
 }
 
-/* Allocates the member before it submits the task: after a successful submission nothing can fail, so every
- * submitted future belongs to the group. */
+/* Submits a task to any executor. Allocates the member before: after a successful submission nothing can
+ * fail, so every submitted future belongs to the group. */
+static int submit_listed(hora_group *group, const hora_executor *executor, const hora_task *task,
+                         hora_future **ret_future)
+{
+    struct group_member *added = member_new(group);
+    if (added == NULL)
+        return HORA_ENOMEM;
+    int error = hora_executor_submit(executor, task, ret_future);
+    if (error < 0)
+        hora__free(added);
+    else
+        join(group, added, hora_future_ref(*ret_future));
+    return error;
+}
+
+/* Gives a seat to a new future. */
+static int take_seat(hora_group *group, hora_future *future)
+{
+    hora__mutex_lock(&group->object.lock);
+    bool is_awaited = !hora__list_is_empty(&group->waiters) || hora__ready_fd_get(&group->ready) >= 0;
+    bool reserves = !is_awaited || HORA__FAULT(GROUP_RESERVES_WHILE_AWAITED);
+    int error = hora__members_seat_locked(&group->members, future, reserves); /* I3 */
+    if (error == 0 && is_awaited)
+        show_locked(group);
+    hora__mutex_unlock(&group->object.lock);
+    return error;
+}
+
+/* The pool has no place for a future with a seat. The rejection rule may run code of the user, which may wait
+ * for the group. So the future first leaves its seat; if the rule takes care of the future after all, it
+ * becomes a member on the list. */
+__attribute__((noinline)) static int refuse_seated(hora_group *group, hora_pool *pool, hora_future *future,
+                                                   int error)
+{
+    assert(error < 0);
+    struct group_member *added = member_new(group);
+    struct hora__seat_row *row = hora__future_unseat(future);
+    if (row != NULL) {
+        leave_seat(row, ((struct hora__seated *)future)->seat, false);
+        (void)hora_future_unref(future); /* the reference of the seat */
+    }
+    error = hora__pool_refuse_fresh(pool, future, added != NULL ? error : HORA_ENOMEM);
+    if (error < 0)
+        hora__free(added);
+    else
+        join(group, added, hora_future_ref(future));
+    return error;
+}
+
+/* Submits a task to a plain pool. Returns the future with a reference. It takes its seat before the pool can
+ * run it. The caller of the pool has its own reference meanwhile, because the pool may look for the future in
+ * its queue once more. */
+static int submit_seated(hora_group *group, hora_pool *pool, const hora_task *task, hora_future **ret_future)
+{
+    assert(task->run != NULL);
+    hora_future *future;
+    int error = hora__future_new_beside(task, &pool->object, &pool->shared_free_list, &future);
+    if (error < 0)
+        return error;
+    error = take_seat(group, future);
+    if (error == 0) {
+        error = hora__pool_try_place_fresh(pool, future);
+        if (error == 0)
+            hora__members_placed(future);
+        else
+            error = refuse_seated(group, pool, future, error);
+    }
+    if (error < 0)
+        hora__future_discard(future);
+    else
+        *ret_future = future;
+    return error;
+}
+
 int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task,
                       hora_future **ret_future)
 {
     int error = check(group);
     if (error < 0)
         return error;
-    struct group_member *added = member_new(group);
-    if (added == NULL)
-        return HORA_ENOMEM;
+    if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL)
+        return HORA_EINVAL;
     hora_future *future;
-    error = hora_executor_submit(executor, task, &future);
-    if (error < 0) {
-        hora__free(added);
+    hora_pool *pool = hora__executor_pool(executor);
+    error = pool != NULL ? submit_seated(group, pool, task, &future)
+                         : submit_listed(group, executor, task, &future);
+    if (error < 0)
         return error;
-    }
     if (ret_future != NULL)
-        *ret_future = hora_future_ref(future);
-    join(group, added, future);
+        *ret_future = future;
+    else
+        (void)hora_future_unref(future);
     return 0;
 }
 
@@ -303,9 +425,12 @@ int hora_group_await_for(hora_group *group, hora_ns timeout)
     if (error < 0)
         return error;
     hora__mutex_lock(&group->object.lock);
-    if (group->members.count > 0 && timeout > 0)
+    if (!HORA__FAULT(GROUP_WAITS_FOR_RESERVED))
+        hora__members_unreserve_locked(&group->members); /* I3 */
+    bool is_empty = hora__members_are_none_locked(&group->members);
+    if (!is_empty && timeout > 0)
         return hora__object_wait_locked(&group->object, &group->waiters, thread, deadline);
-    int result = group->members.count > 0 ? HORA_ETIMEDOUT : 0;
+    int result = is_empty ? 0 : HORA_ETIMEDOUT;
     hora__mutex_unlock(&group->object.lock);
     return result;
 }
@@ -322,7 +447,7 @@ int hora_group_pending(hora_group *group)
     int error = enter(group);
     if (error < 0)
         return error;
-    int pending = group->members.count;
+    int pending = hora__members_count_locked(&group->members);
     hora__mutex_unlock(&group->object.lock);
     return pending;
 }
@@ -345,6 +470,7 @@ int hora_group_fd(hora_group *group)
         return result;
     if (hora__ready_fd_get(&group->ready) < 0) {
         result = hora__ready_fd_init(&group->ready, group->object.clock, false);
+        hora__members_unreserve_locked(&group->members); /* I3 */
         if (result == 0)
             show_locked(group);
     }

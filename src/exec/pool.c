@@ -255,7 +255,7 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     pool->kind = kind;
     copy_options(pool, options);
     error = kind == NULL ? hora__shared_free_list_init(&pool->shared_free_list, HORA__BLOCK_PLAIN_FUTURE,
-                                                       sizeof(struct hora_future))
+                                                       sizeof(struct hora__seated))
                          : hora__shared_free_list_init(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE,
                                                        kind->future_size);
     if (error < 0)

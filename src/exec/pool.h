@@ -393,6 +393,12 @@ __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, c
 /* As hora_pool_execute_future, for a future that no other thread has seen. */
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
+/* The two steps of hora__pool_place_fresh. The first runs no rejection rule. If it fails, the caller passes
+ * its error to the second, which applies the rule if there was no place, and returns 0 or the final error. */
+__attribute__((warn_unused_result)) int hora__pool_try_place_fresh(hora_pool *pool, hora_future *future);
+__attribute__((warn_unused_result)) int hora__pool_refuse_fresh(hora_pool *pool, hora_future *future,
+                                                                int error);
+
 /* Returns the pool of an executor, if the caller may make the futures itself, with hora__future_new_beside,
  * and place them with hora__pool_place_fresh. NULL: the executor is none of hora_pool_executor, its pool is a
  * scheduler or gives its tasks extras, or the pool must not be used here. */

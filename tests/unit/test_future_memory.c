@@ -13,7 +13,7 @@ enum {
     BATCH = 32,
     KEPT = 8,
     MOST = 64,
-    SIZE = sizeof(struct hora_future),
+    SIZE = sizeof(struct hora__seated),
     THREADS = 4,
     ROUNDS = 20000,
     HELD = 100
