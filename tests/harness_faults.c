@@ -82,6 +82,8 @@ static const struct {
     {HORA__FAULT_MEMBER_LEAVES_UNWATCHED, "group_of_a_pool_cancel_meets_the_end_of_one"},
     {HORA__FAULT_WALK_VISITS_UNPLACED, "group_of_a_pool_cancel_meets_submit"},
     {HORA__FAULT_MEMBER_LEFT_RELAXED, "group_of_a_pool_ends_with_one"},
+    {HORA__FAULT_COMPLETION_LEAVES_SEAT_FIRST, "completion_of_a_pool_meets_free"},
+    {HORA__FAULT_COMPLETION_FREED_WITH_SEATS, "completion_of_a_pool_meets_free"},
     {HORA__FAULT_COMPLETION_TRIES_ONCE, "completion_of_two_meets_a_queue_for_one"},
     {HORA__FAULT_LANE_BELOW_FLOOR, "lanes_post_is_not_overtaken"},
     {HORA__FAULT_SCHEDULER_LOSES_LATECOMER, "scheduler_schedule_by_rules_meets_shutdown_without_core"},

@@ -679,15 +679,14 @@ int hora_future_cancel(hora_future *future, bool interrupt)
 
 /* ---- groups ---- */
 
-/* Another thread may have found the future in the queue and cancelled it, before the pool withdrew it. */
 struct hora__seat_row *hora__future_unseat(hora_future *future)
 {
-    assert(future->kind == HORA__FUTURE_SEATED);
+    assert(!hora__mutex_held(&future->object.lock));
     struct hora__seat_row *row = NULL;
     hora__mutex_lock(&future->object.lock);
-    if (hora__future_state(future) == HORA__FUTURE_NEW) {
+    if (future->kind == HORA__FUTURE_SEATED && hora__future_state(future) == HORA__FUTURE_NEW) {
         row = hora__future_row(future);
-        ((struct hora__seated *)future)->row = NULL;
+        hora__future_seat(future)->row = NULL;
     }
     hora__mutex_unlock(&future->object.lock);
     return row;

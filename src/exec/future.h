@@ -155,22 +155,37 @@ HORA__INLINE enum hora__future_state hora__future_state(const hora_future *futur
     return (enum hora__future_state)hora__atomic_load(&future->state);
 }
 
-/* A future that a group has submitted to a plain pool, see members.h. Plain futures that hora allocates have
- * this size, too, so that both use the same free lists. */
-struct hora__seated {
-    hora_future future; /* first, so that both have the same address */
-    /* The row of its group. NULL: the pool had no place for the future, and it has left its seat. Written
-     * while the future is visible to its creator alone, and then with the lock. */
-    struct hora__seat_row *row;
-    int seat;               /* its seat there; immutable */
-    hora__atomic is_placed; /* the pool has accepted it */
+/* The seat of a future in a row, see members.h. */
+struct hora__seat {
+    union {
+        /* NEW: the row. NULL: it has left its seat without being done. Written while the future is visible
+         * to its creator alone, and then with the future's lock. */
+        struct hora__seat_row *row;
+        struct hora__seat *next; /* done: the next one in a queue of completed futures, see completed.h */
+    };
+    int number;             /* of the seat in the row; -1: it is only a link in such a queue; immutable */
+    hora__atomic is_placed; /* the pool has accepted the future */
 };
 
+/* A future that a group or a completion service has submitted to a plain pool. Plain futures that hora
+ * allocates have this size, too, so that both use the same free lists. */
+struct hora__seated {
+    hora_future future; /* first, so that both have the same address */
+    struct hora__seat seat;
+};
+
+/* Returns the seat of a future of this kind. */
+HORA__INLINE struct hora__seat *hora__future_seat(hora_future *future)
+{
+    assert(future->kind == HORA__FUTURE_SEATED);
+    return &((struct hora__seated *)future)->seat;
+}
+
 /* Returns the row in which a future has a seat; NULL: none. The caller holds the lock, has made the future,
- * or has completed it. */
+ * or has completed it and not reported that yet. */
 HORA__INLINE struct hora__seat_row *hora__future_row(const hora_future *future)
 {
-    return future->kind == HORA__FUTURE_SEATED ? ((const struct hora__seated *)future)->row : NULL;
+    return future->kind == HORA__FUTURE_SEATED ? ((const struct hora__seated *)future)->seat.row : NULL;
 }
 
 /* A future of a plain pool with terms (hora_task_options), or with a captured context. */
@@ -369,9 +384,8 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
  * future is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);
 
-/* Makes a future forget its seat in a group, because its pool has no place for it. Returns the row of the
- * seat, which the caller must free; NULL: the future is done, and the thread that completed it frees the
- * seat. */
+/* Makes a future forget its seat. Returns the row of the seat, and the caller must free the seat; NULL: it
+ * has none, or the future is done, and the thread that completed it frees the seat. */
 __attribute__((warn_unused_result)) struct hora__seat_row *hora__future_unseat(hora_future *future);
 
 /* If the calling thread is a worker and the future is in its own pool's queue, removes the future from the

@@ -226,8 +226,10 @@ __attribute__((noinline)) static void leave_seat(struct hora__seat_row *row, int
 static void seated_done(hora_future *future)
 {
     bool failed = hora__future_outcome(future) != 0;
-    if (failed || !hora__members_leave(future))
-        leave_seat(hora__future_row(future), ((struct hora__seated *)future)->seat, failed);
+    struct hora__seat_row *row = hora__future_row(future);
+    int seat = hora__future_seat(future)->number;
+    if (failed || !hora__members_leave(row, seat))
+        leave_seat(row, seat, failed);
     (void)hora_future_unref(future); /* the reference of the seat */
 }
 
@@ -302,7 +304,8 @@ static int take_seat(hora_group *group, hora_future *future)
 
 /* The pool has no place for a future with a seat. The rejection rule may run code of the user, which may wait
  * for the group. So the future first leaves its seat; if the rule takes care of the future after all, it
- * becomes a member on the list. */
+ * becomes a member on the list. If another thread has found it in the queue and cancelled it before the pool
+ * withdrew it, it has left already. */
 __attribute__((noinline)) static int refuse_seated(hora_group *group, hora_pool *pool, hora_future *future,
                                                    int error)
 {
@@ -310,7 +313,7 @@ __attribute__((noinline)) static int refuse_seated(hora_group *group, hora_pool 
     struct group_member *added = member_new(group);
     struct hora__seat_row *row = hora__future_unseat(future);
     if (row != NULL) {
-        leave_seat(row, ((struct hora__seated *)future)->seat, false);
+        leave_seat(row, hora__future_seat(future)->number, false);
         (void)hora_future_unref(future); /* the reference of the seat */
     }
     error = hora__pool_refuse_fresh(pool, future, added != NULL ? error : HORA_ENOMEM);

@@ -158,11 +158,10 @@ int hora__members_seat_locked(struct hora__members *members, hora_future *future
         members->open = NULL;
     row->futures[seat] = future;
     row->numbers[seat] = ++members->last_number;
-    struct hora__seated *seated = (struct hora__seated *)future;
     future->kind = HORA__FUTURE_SEATED;
-    seated->row = row;
-    seated->seat = seat;
-    hora__atomic_init(&seated->is_placed, 0);
+    hora__future_seat(future)->row = row;
+    hora__future_seat(future)->number = seat;
+    hora__atomic_init(&hora__future_seat(future)->is_placed, 0);
     hora__atomic_init(&future->object.references, 2);
     return 0;
 }
@@ -170,8 +169,8 @@ int hora__members_seat_locked(struct hora__members *members, hora_future *future
 /* Must release: a walk that sees the flag uses the future. */
 void hora__members_placed(hora_future *future)
 {
-    assert(future->kind == HORA__FUTURE_SEATED);
-    hora__atomic_publish(&((struct hora__seated *)future)->is_placed, 1);
+    assert(hora__atomic_load(&future->object.references) >= 1);
+    hora__atomic_publish(&hora__future_seat(future)->is_placed, 1);
 }
 
 void hora__members_unreserve_locked(struct hora__members *members)
@@ -187,10 +186,9 @@ void hora__members_unreserve_locked(struct hora__members *members)
 
 /* Must acquire and release: what the tasks of the row did is visible to the thread that clears the last
  * bit, and from there to threads that wait for that. */
-bool hora__members_leave(hora_future *future)
+bool hora__members_leave(struct hora__seat_row *row, int seat)
 {
-    struct hora__seat_row *row = hora__future_row(future);
-    int32_t bit = (int32_t)(1U << ((struct hora__seated *)future)->seat);
+    int32_t bit = bits_of(seat, seat + 1);
     for (;;) {
         int32_t word = hora__atomic_load(&row->word);
         int32_t rest = word - bit;
@@ -214,15 +212,19 @@ void hora__members_leave_locked(struct hora__seat_row *row, int seat)
 /* ---- how many ---- */
 
 /* I2: only the open row can be without a bit. */
-bool hora__members_are_none_locked(const struct hora__members *members)
+bool hora__members_seats_are_free_locked(const struct hora__members *members)
 {
     assert(hora__mutex_held(&members->object->lock));
-    if (members->count > 0)
-        return false;
     if (hora__list_is_empty(&members->rows))
         return true;
     const struct hora__seat_row *open = members->open;
     return open != NULL && members->rows.next == &open->link && hora__atomic_load(&open->word) == 0;
+}
+
+bool hora__members_are_none_locked(const struct hora__members *members)
+{
+    assert(hora__mutex_held(&members->object->lock));
+    return members->count == 0 && hora__members_seats_are_free_locked(members);
 }
 
 int hora__members_count_locked(const struct hora__members *members)
@@ -289,8 +291,7 @@ static struct candidate next_in_row_locked(struct hora__seat_row *row, const str
         if ((word & (int32_t)(1U << seat)) == 0 || !is_ahead(walk, row->numbers[seat]))
             continue;
         hora_future *future = row->futures[seat];
-        if (hora__atomic_load(&((struct hora__seated *)future)->is_placed) ||
-            HORA__FAULT(WALK_VISITS_UNPLACED))
+        if (hora__atomic_load(&hora__future_seat(future)->is_placed) || HORA__FAULT(WALK_VISITS_UNPLACED))
             found = (struct candidate){hora_future_ref(future), row->numbers[seat]};
     }
     (void)hora__atomic_add(&row->word, -WATCHED);

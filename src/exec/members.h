@@ -4,7 +4,7 @@
  * A member of either kind is in one of two structures:
  *   listed   any future. A struct hora__member in a list refers to it, and a listener reports its end. The
  *            member is added and removed under the object's lock.
- *   seated   a future that the group itself has submitted to a pool. It has a seat in a row, and no memory
+ *   seated   a future that the object itself has submitted to a pool. It has a seat in a row, and no memory
  *            of its own. It takes the seat under the object's lock, and usually leaves it without.
  * Members of both kinds are numbered in the order in which they were added. */
 #ifndef HORA_EXEC_MEMBERS_H
@@ -64,6 +64,9 @@ void hora__members_destroy(struct hora__members *members);
 /* Returns whether there are no members and no reserved seats. Called with the object's lock held. */
 bool hora__members_are_none_locked(const struct hora__members *members);
 
+/* Returns whether no seat is taken or reserved. Called with the object's lock held. */
+bool hora__members_seats_are_free_locked(const struct hora__members *members);
+
 /* Returns the number of members. Called with the object's lock held. */
 int hora__members_count_locked(const struct hora__members *members);
 
@@ -85,9 +88,9 @@ void hora__members_placed(hora_future *future);
 /* Gives up the reserved seats. Called with the object's lock held. */
 void hora__members_unreserve_locked(struct hora__members *members);
 
-/* Frees the seat of a future without the lock. Returns false, and does nothing, if that takes the lock. After
- * true the object may be gone. The reference of the seat passes to the caller. */
-__attribute__((warn_unused_result)) bool hora__members_leave(hora_future *future);
+/* Frees a seat without the lock. Returns false, and does nothing, if that takes the lock. After true the
+ * object may be gone. The reference of the seat passes to the caller. */
+__attribute__((warn_unused_result)) bool hora__members_leave(struct hora__seat_row *row, int seat);
 
 /* Frees a seat in any case. Called with the object's lock held. The reference of the seat passes to the
  * caller. */
