@@ -192,7 +192,7 @@ static void enter(hora_pool *pool, hora_future *future, enum ownership ownership
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
         int references =
-            hora__future_row(future) != NULL ? 2 : 1; /* the caller's, and that of a seat in a group */
+            future->kind == HORA__FUTURE_SEATED ? 2 : 1; /* the caller's, and that of a seat in a group */
         hora__future_enqueued_fresh(future, &pool->owner,
                                     references + (has_own_reference(ownership) ? 1 : 0));
         if (pool->observer != NULL)

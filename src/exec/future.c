@@ -276,9 +276,8 @@ static inline void finish(hora_future *future, struct completion *after)
     assert(!hora__mutex_held(&future->object.lock) && hora__future_state(future) != HORA__FUTURE_NEW);
     if (after->wakes.count > 0)
         hora__wakes_flush(&after->wakes);
-    struct hora__seat_row *row = hora__future_row(future);
-    if (row != NULL)
-        row->members->done(future); /* first, as the own listeners in conclude.c */
+    if (future->kind == HORA__FUTURE_SEATED && hora__future_row(future) != NULL)
+        hora__future_row(future)->members->done(future); /* first, as the own listeners in conclude.c */
     bool drops = after->drops_task && future->task.drop != NULL;
     if (after->has_listeners || drops)
         hora__future_conclude(future, after->has_listeners, drops);
