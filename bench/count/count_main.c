@@ -209,9 +209,113 @@ static void count_submit(long times)
     close_pool();
 }
 
-/* ---- a scheduler with one worker on a virtual clock ---- */
+/* ---- many tasks that belong together, in rounds ----
+ *
+ * In each round the worker waits at the gate until the tasks of the round are queued. From the second round
+ * on the memory comes from the free lists, as in a program that goes on submitting. */
+
+enum { ROUND = 500 }; /* tasks; TIMES is a multiple of it */
+
+static int ignore(void *arg, void **ret_result);
+
+static void begin_round(void)
+{
+    MUST(hora_latch_new(1, NULL, &gate, NULL) == 0 && hora_latch_new(1, NULL, &arrived, NULL) == 0);
+    occupy_worker();
+}
+
+static void open_gate(void)
+{
+    MUST(hora_latch_count_down(gate) == 0);
+}
+
+static void end_round(void)
+{
+    MUST(hora_latch_free(gate) == 0 && hora_latch_free(arrived) == 0);
+}
+
+static void count_group(long times)
+{
+    hora_group *group;
+    MUST(hora_pool_new_single(NULL, &pool, NULL) == 0 && hora_group_new(NULL, &group, NULL) == 0);
+    hora_executor executor = hora_pool_executor(pool);
+    for (long done = 0; done < times; done += ROUND) {
+        begin_round();
+        for (int i = 0; i < ROUND; i++)
+            MUST(hora_group_submit(group, &executor, HORA_TASK(ignore, NULL), NULL) == 0);
+        open_gate();
+        MUST(hora_group_await(group) == 0);
+        end_round();
+    }
+    MUST(hora_group_free(group) == 0);
+    close_pool();
+}
 
 static hora_virtual_clock *vclock;
+
+/* Waits until all threads of the virtual clock sleep, and opens the gate. */
+static int open_gate_late(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    MUST(hora_virtual_clock_settle(vclock) == 0);
+    open_gate();
+    return 0;
+}
+
+/* The call submits the tasks and waits for them, so another thread opens the gate. It sees by a virtual clock
+ * when both the caller and the worker sleep. */
+static void count_invoke_all(long times)
+{
+    hora_pool *other;
+    const hora_task *task = HORA_TASK(ignore, NULL);
+    const hora_task *tasks[ROUND];
+    hora_future *futures[ROUND];
+    for (int i = 0; i < ROUND; i++)
+        tasks[i] = task;
+    MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0 && hora_virtual_clock_attach(vclock) == 0);
+    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
+    MUST(hora_pool_new_single(HORA_POOL_OPTIONS(.clock = view), &pool, NULL) == 0);
+    MUST(hora_pool_new_single(NULL, &other, NULL) == 0);
+    for (long done = 0; done < times; done += ROUND) {
+        begin_round();
+        MUST(hora_pool_execute(other, HORA_TASK(open_gate_late, NULL)) == 0);
+        MUST(hora_pool_invoke_all(pool, tasks, ROUND, futures) == 0);
+        for (int i = 0; i < ROUND; i++)
+            hora_future_unref(futures[i]);
+        end_round();
+    }
+    close_pool();
+}
+
+static void count_completion(long times)
+{
+    hora_completion_service *service;
+    MUST(hora_pool_new_single(NULL, &pool, NULL) == 0);
+    hora_executor executor = hora_pool_executor(pool);
+    MUST(hora_completion_service_new(&executor, NULL, &service) == 0);
+    for (long done = 0; done < times; done += ROUND) {
+        begin_round();
+        for (int i = 0; i < ROUND; i++)
+            MUST(hora_completion_service_submit(service, HORA_TASK(ignore, NULL), NULL) == 0);
+        hora_future *last;
+        MUST(hora_pool_submit(pool, HORA_TASK(ignore, NULL), &last) == 0);
+        open_gate();
+        MUST(hora_future_get(last, NULL) == 0); /* the worker has delivered all others */
+        hora_future_unref(last);
+        for (int i = 0; i < ROUND; i++) {
+            hora_future *future;
+            MUST(hora_completion_service_take(service, &future) == 0);
+            hora_future_unref(future);
+        }
+        end_round();
+    }
+    MUST(hora_completion_service_free(service) == 0);
+    close_pool();
+}
+
+/* ---- a scheduler with one worker on a virtual clock ---- */
+
 static hora_scheduler *scheduler;
 
 static int ignore(void *arg, void **ret_result)
@@ -329,6 +433,9 @@ static const struct {
     {"pool.execute", count_execute},
     {"pool.execute.measured", count_execute_measured},
     {"pool.submit_get", count_submit},
+    {"group.submit", count_group},
+    {"pool.invoke_all", count_invoke_all},
+    {"completion.submit_take", count_completion},
     {"schedule.cancel.1k", count_cancel},
     {"timer.start_cancel.1k", count_timer},
     {"schedule.fire", count_fire},
