@@ -455,7 +455,7 @@ static int submit_seated(hora_completion_service *service, hora_pool *pool, cons
     error = hora__members_seat_locked(&service->members, future, true);
     hora__mutex_unlock(&service->object.lock);
     if (error == 0) {
-        error = hora__pool_try_place_fresh(pool, future);
+        error = hora__pool_place_fresh(pool, future);
         if (error == 0)
             hora__members_placed(future);
         else

@@ -437,7 +437,7 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
     return error;
 }
 
-int hora__pool_try_place_fresh(hora_pool *pool, hora_future *future)
+int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
 {
     if (pool->owner.spin > 0)
         future->spins = true; /* a thread that waits for the future spins first */
@@ -455,12 +455,6 @@ int hora__pool_refuse_fresh(hora_pool *pool, hora_future *future, int error)
     return error;
 }
 
-int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
-{
-    int error = hora__pool_try_place_fresh(pool, future);
-    return error < 0 ? hora__pool_refuse_fresh(pool, future, error) : 0;
-}
-
 /* On error hora__future_discard frees the future without dropping the task, which stays the caller's. */
 int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
@@ -469,6 +463,8 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     if (error < 0)
         return error;
     error = hora__pool_place_fresh(pool, future);
+    if (error < 0)
+        error = hora__pool_refuse_fresh(pool, future, error);
     if (error < 0)
         hora__future_discard(future);
     else

@@ -336,7 +336,7 @@ static int submit_seated(hora_group *group, hora_pool *pool, const hora_task *ta
         return error;
     error = take_seat(group, future);
     if (error == 0) {
-        error = hora__pool_try_place_fresh(pool, future);
+        error = hora__pool_place_fresh(pool, future);
         if (error == 0)
             hora__members_placed(future);
         else

@@ -118,9 +118,10 @@ static int make_all(struct batch *batch)
 static int execute_one(const struct batch *batch, hora_future *future)
 {
     assert(hora__atomic_load(&future->object.references) == 1);
-    if (batch->pool != NULL)
-        return hora__pool_place_fresh(batch->pool, future);
-    return batch->executor->execute(future, batch->executor->arg);
+    if (batch->pool == NULL)
+        return batch->executor->execute(future, batch->executor->arg);
+    int error = hora__pool_place_fresh(batch->pool, future);
+    return error < 0 ? hora__pool_refuse_fresh(batch->pool, future, error) : 0;
 }
 
 /* Executes the futures, until the deadline passes (*ret_over) or the executor fails. */

@@ -46,12 +46,12 @@ struct hora__members {
     /* Called with no lock held when a seated future is done; ends the membership. Immutable. NULL: the object
      * has no seated members. */
     void (*done)(hora_future *future);
-    struct hora__list pending;     /* the listed members, in ascending order of their numbers */
-    int count;                     /* length of `pending` */
-    int free_count;                /* length of `free_rows` */
-    uint64_t last_number;          /* number of the member that was added last; 0: none */
+    struct hora__list pending;   /* the listed members, in ascending order of their numbers */
+    int count;                   /* length of `pending` */
+    int free_count;              /* length of `free_rows` */
+    uint64_t last_number;        /* number of the member that was added last; 0: none */
     struct hora__list rows;      /* those with taken or reserved seats, and `open`; the oldest first */
-    struct hora__seat_row *open;      /* the last of `rows`, if it has seats that were never used; else NULL */
+    struct hora__seat_row *open; /* the last of `rows`, if it has seats that were never used; else NULL */
     struct hora__list free_rows; /* empty ones, for reuse */
 };
 

@@ -390,12 +390,10 @@ __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, c
                                                               const hora_task_options *terms,
                                                               hora_future **ret_future);
 
-/* As hora_pool_execute_future, for a future that no other thread has seen. */
+/* As hora_pool_execute_future, for a future that no other thread has seen, in two steps. The first runs no
+ * rejection rule. If it fails, the caller passes its error to the second, which applies the rule if there was
+ * no place, and returns 0 or the final error. */
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
-
-/* The two steps of hora__pool_place_fresh. The first runs no rejection rule. If it fails, the caller passes
- * its error to the second, which applies the rule if there was no place, and returns 0 or the final error. */
-__attribute__((warn_unused_result)) int hora__pool_try_place_fresh(hora_pool *pool, hora_future *future);
 __attribute__((warn_unused_result)) int hora__pool_refuse_fresh(hora_pool *pool, hora_future *future,
                                                                 int error);
 

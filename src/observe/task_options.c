@@ -199,8 +199,8 @@ static int submit(hora_pool *pool, const hora_task *task, const hora_task_option
     if (error < 0)
         return error;
     error = hora__extra_prepare(future);
-    if (error == 0)
-        error = hora__pool_place_fresh(pool, future);
+    if (error == 0 && (error = hora__pool_place_fresh(pool, future)) < 0)
+        error = hora__pool_refuse_fresh(pool, future, error);
     if (error < 0) {
         hora__future_discard(future);
         return error;
