@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "pool_support.h"
-#include "support.h"
 
 enum { LONG_CHAIN = 100000, SHORT_CHAIN = 20 };
 
