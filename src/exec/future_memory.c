@@ -2,12 +2,12 @@
 /* future_memory.c - the free lists that recycle the memory of futures
  *
  * Limits            A worker keeps fewer than 2 * BATCH blocks, any other thread at most BATCH, and a shared
- *                   free list at most MOST batches, about 400 KB. All of these blocks were in use recently,
+ *                   free list at most MOST batches, about 100 KB. All of these blocks were in use recently,
  *                   and a thread takes from the free lists before it asks the source, which asks the system
- *                   only if it has no free block. So the free lists do not raise the peak use of memory. Each
- *                   time a worker becomes idle, it returns 1/PARTS of the batches beyond
- *                   HORA__FREE_LIST_KEEPS to the source, and lets the source give up a chunk. The lists are
- *                   short, because a free block keeps its whole chunk.
+ *                   only if it has no free block. So the free lists do not raise the peak use of memory. A
+ *                   worker that becomes idle returns the batches beyond HORA__FREE_LIST_KEEPS to the source,
+ *                   and lets the source give up a chunk. The lists are short, because a free block keeps its
+ *                   whole chunk: blocks that came back in a random order may keep a chunk each.
  * Order             The count is read without the lock as a hint. A thread that reads an old value asks the
  *                   system for memory needlessly, or frees a batch too few. So relaxed order would suffice,
  *                   and no memory-order fault is planted for it.
@@ -22,7 +22,7 @@
 #include "exec/pool.h"
 
 /* See "Limits" above. HORA__KEPT gives a smaller value in builds for the simulator. */
-enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(64, 2), PARTS = HORA__KEPT(8, 2) };
+enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(16, 2) };
 
 static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future),
               "links are written into memory of futures");
@@ -91,14 +91,9 @@ void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_l
     hora__block_source_close(shared_free_list->source);
 }
 
-/* Frees only a part each time: a pool that is idle for a moment between two bursts keeps most of its
- * memory. */
 void hora__pool_free_excess(hora_pool *pool)
 {
-    int count = hora__atomic_load(&pool->shared_free_list.count);
-    int excess = count > HORA__FREE_LIST_KEEPS ? (count - HORA__FREE_LIST_KEEPS + PARTS - 1) / PARTS : 0;
-    while (excess-- > 0 && hora__pool_queue_is_empty(pool) &&
-           free_batch(&pool->shared_free_list, HORA__FREE_LIST_KEEPS)) {
+    while (hora__pool_queue_is_empty(pool) && free_batch(&pool->shared_free_list, HORA__FREE_LIST_KEEPS)) {
     }
     hora__block_source_tidy(pool->shared_free_list.source);
 }

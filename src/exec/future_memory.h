@@ -40,12 +40,12 @@ void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_l
  * from the source. */
 void hora__shared_free_list_supply(struct hora__shared_free_list *shared_free_list);
 
-/* Frees part of the pool's free list, but leaves at least HORA__FREE_LIST_KEEPS batches, and a chunk of its
- * source. An idle worker calls it; it stops early when a task is queued. */
+/* Frees the batches of the pool's free list beyond HORA__FREE_LIST_KEEPS, and a chunk of its source. An idle
+ * worker calls it; it stops early when a task is queued. */
 void hora__pool_free_excess(struct hora_pool *pool);
 
 /* Number of batches that hora__pool_free_excess leaves in the list. */
-enum { HORA__FREE_LIST_KEEPS = HORA__KEPT(8, 1) };
+enum { HORA__FREE_LIST_KEEPS = HORA__KEPT(2, 1) };
 
 /* Returns memory for a future, with undefined contents, from the calling thread's free blocks or from the
  * system; NULL: out of memory. All blocks of a kind have the same size. */

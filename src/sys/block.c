@@ -20,7 +20,7 @@
 
 /* How many empty chunks a source keeps, and how many are left when it is tidied. They save system calls if
  * the number of blocks in use goes up and down. */
-enum { SPARE_CHUNKS = HORA__KEPT(64, 2), FEW_SPARE_CHUNKS = HORA__KEPT(4, 1) };
+enum { SPARE_CHUNKS = HORA__KEPT(32, 2), FEW_SPARE_CHUNKS = HORA__KEPT(4, 1) };
 
 struct hora__block_source {
     size_t size;        /* of a block without its header; immutable */

@@ -11,8 +11,8 @@
  *              free list asks for more memory. Where the library does not keep memory (hora__keeps_memory),
  *              and with AddressSanitizer, each chunk has one block.
  * Checks       Free blocks of a chunk rest (sys/alloc.h), except for the words that chain them. In builds
- * that              check memory, a fence that always rests follows each block. A spare chunk rests as a
- * whole,              except for its header.
+ *              that check memory, a fence that always rests follows each block. A spare chunk rests as a
+ *              whole, except for its header.
  * Invariants   I1 a chunk is on the list of its size if and only if some but not all of its `most` blocks are
  *                 in use.
  *              I2 an empty chunk is a spare one, or it belongs to the caller that is to free it.
