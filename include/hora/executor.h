@@ -65,10 +65,10 @@ HORA_NODISCARD HORA_API int hora_executor_submit(const hora_executor *executor, 
 /* hora_executor_invoke_all - execute all tasks and wait until all are done
  *
  * ret_futures[i] is the future of tasks[i]. The call succeeds even if individual tasks fail or are cancelled.
- * It creates all futures before it executes the first one, so that it starts nothing if memory does not
- * suffice. If the executor refuses a task, or the thread is interrupted while it waits, the call cancels all
- * futures with interrupt and returns none of them. A count of zero is a success; `tasks` and `ret_futures`
- * may then be NULL.
+ * It reserves the memory of all futures before it executes the first one, so that it starts nothing if memory
+ * does not suffice. If the executor refuses a task, or the thread is interrupted while it waits, the call
+ * cancels all futures with interrupt and returns none of them. A count of zero is a success; `tasks` and
+ * `ret_futures` may then be NULL.
  *
  * The call waits forever for a future that is never run or completed. A worker of a pool that waits for tasks
  * in that pool's queue runs them itself; see hora_future_get.

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invoke.c - executing many tasks and waiting for all of them, or for one
  *
- * All               The call makes all futures before it executes the first, so that nothing runs if there is
- *                   not enough memory. Then it executes them one by one, and waits for them one by one. If
- *                   the caller is a worker of the same pool, its wait runs the tasks that are still queued.
+ * All               The call gets the memory of all futures before it executes the first, so that nothing runs
+ *                   if there is not enough memory. Then it makes and executes them one by one, and waits for
+ *                   them one by one. If the caller is a worker of the same pool, its wait runs the tasks that
+ *                   are still queued. The futures of a pool are made only now, because its workers take tens
+ *                   of microseconds to wake up after the first: in this time the call makes hundreds of
+ *                   futures.
  * Any               A completion service reports the futures that are done. Whenever there is none, the call
  *                   executes one more task.
  * Tasks             Once the arguments have been checked, the call owns all tasks. When it returns, it drops
@@ -16,6 +19,7 @@
 
 #include "base/ns.h"
 #include "exec/future.h"
+#include "exec/future_memory.h"
 #include "exec/pool.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -23,13 +27,14 @@
 /* One call. The pointers to executor and tasks are the caller's. */
 struct batch {
     const hora_executor *executor;
-    hora_pool
-        *pool; /* makes and places the futures itself, see hora__executor_pool; NULL: the executor does */
+    /* The call places the futures in this pool itself, see hora__executor_pool; NULL: the executor does. */
+    hora_pool *pool;
     const hora_task *const *tasks;
     int count;             /* number of tasks */
     hora_ns deadline;      /* HORA_FOREVER: none */
     hora_future **futures; /* room for `count`; the first `made` are set, with a reference each */
     int made;              /* number of futures made so far, in the order of the tasks */
+    int reserved;          /* futures[made .. reserved - 1] is memory of the pool for the next futures */
 };
 
 /* Checks the arguments that all calls have in common. */
@@ -93,25 +98,46 @@ static void drop_rest(const struct batch *batch)
 
 /* ---- all ---- */
 
-/* Makes the future of one task; with memory of the pool, if there is one. */
-static int make_one(const struct batch *batch, const hora_task *task, hora_future **ret_future)
+/* Gets memory of the pool for each future. On error, the first batch->reserved have some. */
+static int reserve_all(struct batch *batch)
 {
-    hora_pool *pool = batch->pool;
-    if (pool == NULL)
-        return hora__future_new(task, batch->executor->clock, ret_future);
-    return hora__future_new_beside(task, &pool->object, &pool->shared_free_list, ret_future);
-}
-
-/* Makes a future for each task. On error, the first batch->made futures exist. */
-static int make_all(struct batch *batch)
-{
-    assert(batch->made == 0 && batch->futures != NULL);
-    for (; batch->made < batch->count; batch->made++) {
-        int error = make_one(batch, batch->tasks[batch->made], &batch->futures[batch->made]);
-        if (error < 0)
-            return error;
+    assert(batch->reserved == 0 && batch->made == 0);
+    for (; batch->reserved < batch->count; batch->reserved++) {
+        void *memory = hora__shared_free_list_get(&batch->pool->shared_free_list, HORA__BLOCK_PLAIN_FUTURE,
+                                                  sizeof(struct hora__seated));
+        if (memory == NULL)
+            return HORA_ENOMEM;
+        batch->futures[batch->reserved] = memory;
     }
     return 0;
+}
+
+/* Returns the memory for which there is no future. */
+static void unreserve_rest(struct batch *batch)
+{
+    for (; batch->reserved > batch->made; batch->reserved--)
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, batch->futures[batch->reserved - 1]);
+}
+
+/* Makes the next future. */
+static int make_next(struct batch *batch)
+{
+    assert(batch->made < batch->count && batch->futures != NULL);
+    const hora_task *task = batch->tasks[batch->made];
+    hora_future **place = &batch->futures[batch->made];
+    int error = batch->pool != NULL ? hora__future_init_beside(*place, task, &batch->pool->object)
+                                    : hora__future_new(task, batch->executor->clock, place);
+    batch->made += error == 0 ? 1 : 0;
+    return error;
+}
+
+/* Makes the futures that do not exist yet. */
+static int make_rest(struct batch *batch)
+{
+    int error = 0;
+    while (error == 0 && batch->made < batch->count)
+        error = make_next(batch);
+    return error;
 }
 
 /* Executes a future that no other thread has seen. */
@@ -124,19 +150,21 @@ static int execute_one(const struct batch *batch, hora_future *future)
     return error < 0 ? hora__pool_refuse_fresh(batch->pool, future, error) : 0;
 }
 
-/* Executes the futures, until the deadline passes (*ret_over) or the executor fails. */
-static int execute_all(const struct batch *batch, bool *ret_over)
+/* Makes the futures that do not exist yet, and executes each, until the deadline passes (*ret_over) or
+ * something fails. After the deadline, it only makes the rest. */
+static int execute_all(struct batch *batch, bool *ret_over)
 {
-    assert(batch->made == batch->count);
-    for (int i = 0; i < batch->count; i++) {
+    int error = 0;
+    for (int i = 0; i < batch->count && error == 0; i++) {
         *ret_over = remaining(batch) <= 0;
         if (*ret_over)
-            return 0;
-        int error = execute_one(batch, batch->futures[i]);
-        if (error < 0)
-            return error;
+            return make_rest(batch);
+        if (i == batch->made)
+            error = make_next(batch);
+        if (error == 0)
+            error = execute_one(batch, batch->futures[i]);
     }
-    return 0;
+    return error;
 }
 
 /* Returns whether a result of hora_future_get_for is the outcome of the task, and not an error of the
@@ -147,17 +175,33 @@ static bool is_outcome(int answer)
            answer == HORA_EABANDONED || answer == HORA_EEXPIRED;
 }
 
-/* Waits for the futures, until the deadline passes (*ret_over) or a wait fails. */
+/* Waits for one future, until the deadline passes (*ret_over) or the wait fails. */
+static int await_one(const struct batch *batch, int index, bool *ret_over)
+{
+    assert(index >= 0 && index < batch->made);
+    int answer = hora_future_get_for(batch->futures[index], remaining(batch), NULL);
+    *ret_over = answer == HORA_ETIMEDOUT;
+    return is_outcome(answer) || *ret_over ? 0 : answer;
+}
+
+/* Returns whether the calling thread is a worker, which may run queued tasks while it waits for them. */
+static bool may_help(void)
+{
+    const hora_thread *thread = hora__thread_existing();
+    return thread != NULL && thread->worker != NULL;
+}
+
+/* Waits for the futures, until the deadline passes (*ret_over) or a wait fails. A worker waits in the order
+ * of the tasks, because it runs those that are still queued. Any other thread waits for the last one first:
+ * then most of the others are done, too, and it usually sleeps only once. */
 static int await_all(const struct batch *batch, bool *ret_over)
 {
-    assert(batch->made == batch->count);
-    for (int i = 0; i < batch->count; i++) {
-        int answer = hora_future_get_for(batch->futures[i], remaining(batch), NULL);
-        *ret_over = answer == HORA_ETIMEDOUT;
-        if (!is_outcome(answer))
-            return *ret_over ? 0 : answer;
-    }
-    return 0;
+    assert(batch->made == batch->count && batch->count > 0);
+    int rest = may_help() ? batch->count : batch->count - 1;
+    int error = rest == batch->count ? 0 : await_one(batch, rest, ret_over);
+    for (int i = 0; i < rest && error == 0 && !*ret_over; i++)
+        error = await_one(batch, i, ret_over);
+    return error;
 }
 
 /* Runs the three steps. If one fails, or the deadline passes, cancels all futures; the deadline is not an
@@ -165,7 +209,7 @@ static int await_all(const struct batch *batch, bool *ret_over)
 static int invoke_all(struct batch *batch)
 {
     bool over = false;
-    int error = make_all(batch);
+    int error = batch->pool != NULL ? reserve_all(batch) : make_rest(batch);
     if (error == 0)
         error = execute_all(batch, &over);
     if (error == 0 && !over)
@@ -188,6 +232,7 @@ int hora_executor_invoke_all_for(const hora_executor *executor, const hora_task 
     batch.futures = hora__alloc((size_t)count, sizeof(hora_future *));
     int error = batch.futures != NULL ? invoke_all(&batch) : HORA_ENOMEM;
     if (error < 0) {
+        unreserve_rest(&batch);
         drop_rest(&batch);
         release_all(&batch);
     }
