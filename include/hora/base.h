@@ -9,8 +9,8 @@
  *               "Owner": no other thread may be inside a call on this object.
  *   Blocks:     "Never", or what the call may sleep on. Internal locks that are held for a few instructions
  *               do not count.
- *   Errors:     every code that the call can return, or "None". The next paragraph explains the codes that
- *               mean the same in every call.
+ *   Errors:     every code that the call can return, or "None". The next list explains the codes that mean
+ *               the same in every call.
  *
  * Errors that mean the same everywhere:
  *
@@ -21,8 +21,9 @@
  *   HORA_EDEADLK  The call was made inside a callback that runs while hora holds a lock: compare, remaining
  *                 and ref of a queue. Calls on latches, queues, futures, timers, pools, schedulers, groups,
  *                 completion services and registrars return it there, even if their comments do not list it.
- *   HORA_ENOMEM   From a call that blocks, also: the thread makes its first blocking call, and there is no
- *   HORA_EAGAIN   memory or no thread-specific storage for the record that hora keeps of it. A thread that
+ *   HORA_ENOMEM, HORA_EAGAIN
+ *                 From a call that blocks, also: the thread makes its first blocking call, and there is no
+ *                 memory or no thread-specific storage for the record that hora keeps of it. A thread that
  *                 has called hora_thread_self successfully never gets an error for this reason.
  *
  * Output parameters are named ret_... and are written only if the call succeeds. reterr_... is written only
@@ -39,6 +40,11 @@
  *
  * A struct_size that is smaller than in the first release, larger than 4096 or not a multiple of 4 is refused
  * with HORA_EINVAL, so that a forgotten HORA_INIT is noticed.
+ *
+ * HORA_POOL_OPTIONS(.core_threads = 4) and its siblings are struct literals that are passed by pointer in a
+ * call. In C a literal lives until the end of the enclosing block, so do not keep a pointer to one that was
+ * written in the branch of an if. In C++ it requires C++20 and designators in field order, and it lives only
+ * until the call returns.
  *
  * Structs without struct_size are frozen: they will never change. These are hora_instant, hora_task,
  * hora_error, hora_executor, hora_date, hora_calendar_window, hora_local, hora_local_moments,
@@ -64,9 +70,8 @@
 #endif
 
 /* HORA_API marks a function that the library exports. HORA_NODISCARD makes the compiler warn if a caller
- * ignores the result of a call. HORA_WHOLE is defined only while hora itself is built; see
- * src/whole.cmake. */
-#if defined(HORA_WHOLE) && !defined(__clang__)
+ * ignores the result of a call. */
+#if defined(HORA_WHOLE) && !defined(__clang__) /* only while hora itself is built; see src/whole.cmake */
 #define HORA_API       __attribute__((visibility("default"), externally_visible))
 #define HORA_NODISCARD __attribute__((warn_unused_result))
 #elif defined(__GNUC__)
@@ -91,16 +96,13 @@ typedef int64_t hora_ns;
 /* HORA_INIT(type): initializer for a struct whose first field is struct_size. All other fields are zero.
  *
  *     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
- *     hora_worker_info workers[64] = {HORA_INIT(hora_worker_info)};      the first element gives the stride
+ *     hora_worker_info workers[64] = {HORA_INIT(hora_worker_info)};    // the first one gives the stride
  */
 #if !defined(__cplusplus) /* for C++ see the end of this file */
 #define HORA_INIT(type) {.struct_size = (uint32_t)sizeof(type)}
 #endif
 
-/* A struct literal that is passed by pointer in a call; HORA_POOL_OPTIONS(.core_threads = 4) and its siblings
- * expand to it. In C it lives until the end of the enclosing block, so do not keep a pointer to one that was
- * written in the branch of an if. In C++ it requires C++20 and designators in field order, and it lives only
- * until the call returns. */
+/* The struct literal that HORA_POOL_OPTIONS and its siblings expand to; see above. */
 #if !defined(__cplusplus)
 #define HORA__VALUE(type, ...)   {.struct_size = (uint32_t)sizeof(type), __VA_ARGS__}
 #define HORA__LITERAL(type, ...) (&(type)HORA__VALUE(type, __VA_ARGS__))

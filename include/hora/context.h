@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/context.h - context that follows a task from the submitting thread to the running thread
  *
+ *     static void *capture(void *arg)
+ *     {
+ *         return trace_ref(trace_current());
+ *     }
+ *
+ *     static void *install(void *context, void *arg)
+ *     {
+ *         return trace_swap(context);    // makes context current, and returns the previous one
+ *     }
+ *
+ *     static void restore(void *before, void *arg)
+ *     {
+ *         trace_swap(before);
+ *     }
+ *
+ *     static void release(void *context, void *arg)
+ *     {
+ *         trace_unref(context);
+ *     }
+ *
+ *     hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 4,
+ *                                     .context_hooks = HORA_CONTEXT_HOOKS(.capture = capture,
+ *                                         .install = install, .restore = restore, .release = release)),
+ *                   &pool, &error);
+ *
  * A pool with `context_hooks` calls `capture` at each submission and passes the result to `install` around
  * the run. Typical uses are request ids, trace spans and locales. A single task may carry its own pointer
  * instead: see `context` in hora_task_options. */

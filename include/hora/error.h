@@ -55,7 +55,7 @@ enum hora_error_code {
  *
  *     hora_error error;
  *     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = -1), &pool, &error) < 0)
- *         fprintf(stderr, "%s\n", error.message);        core_threads is -1, which is negative
+ *         fprintf(stderr, "%s\n", error.message);    // core_threads is -1, which is negative
  *
  * A failing call writes all fields, even if it fails for lack of memory. A successful call writes only
  * `code`, as 0. The messages are for people and may change in any release: programs compare `code` and

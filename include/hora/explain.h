@@ -3,8 +3,12 @@
  *
  *     char why[HORA_EXPLAIN_TEXT];
  *     hora_future_explain(future, why, sizeof why);
- *     puts(why);    "resize (img.c:88) waits: its class slow is at its limit of 2;
- *                    worker 3 has been busy with resize (img.c:88) for 9 s" */
+ *     puts(why);
+ *
+ * hora_future_explain answers in a sentence, such as:
+ *
+ *     resize (img.c:88) waits: its class slow is at its limit of 2;
+ *     worker 3 has been busy with resize (img.c:88) for 9 s */
 #ifndef HORA_EXPLAIN_H
 #define HORA_EXPLAIN_H
 

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/future.h - the outcome of a task: wait for it, take it, cancel it, be notified of it
  *
+ *     hora_future *future;
+ *     void *image;
+ *     if (hora_pool_submit(pool, HORA_TASK(load, path, .drop_result = image_free), &future) < 0)
+ *         return;                              // the caller still owns path
+ *     if (hora_future_get_for(future, HORA_SECONDS(2), &image) == 0)
+ *         show(image);                         // the future owns the image
+ *     else
+ *         hora_future_cancel(future, true);    // interrupts load if it is running
+ *     hora_future_unref(future);
+ *
  * A future is a task together with its outcome. A pool creates one (hora_pool_submit), or it stands alone and
  * is run by hand (hora_future_new, hora_future_run), or it is a promise that a program completes
  * (hora_future_new_promise). It is reference-counted: each reference is released with hora_future_unref.
  *
  * States, and all their transitions (those of Future.State in the JDK):
  *
- *     PENDING -> SUCCEEDED    the task succeeded, or hora_future_complete
- *     PENDING -> FAILED       the task failed, expired, was rejected or abandoned, or hora_future_fail
- *     PENDING -> CANCELLED    hora_future_cancel
+ *   PENDING -> SUCCEEDED    the task succeeded, or hora_future_complete
+ *   PENDING -> FAILED       the task failed, expired, was rejected or abandoned, or hora_future_fail
+ *   PENDING -> CANCELLED    hora_future_cancel
  *
  * A future is done when it is no longer PENDING. The first transition decides; later ones have no effect. A
  * future that is done may still be running: a cancel, hora_future_complete and hora_future_fail do not wait

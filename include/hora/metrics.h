@@ -147,10 +147,10 @@ typedef enum hora_metrics_format {
  *
  * Times are in seconds. For each pool, by its name, and for each task name ("" for tasks without a name):
  *
- *   hora_tasks_total{pool,name,outcome}       done, failed (runs); cancelled, rejected, expired (tasks)
+ *   hora_tasks_total{pool,name,outcome}        done, failed (runs); cancelled, rejected, expired (tasks)
  *   hora_runs_started_total{pool,name}
- *   hora_runs_missed_total{pool,name,outcome} skipped, overrun, stuck
- *   hora_wait_seconds{pool,name}              histograms: see hora_metric
+ *   hora_runs_missed_total{pool,name,outcome}  skipped, overrun, stuck
+ *   hora_wait_seconds{pool,name}               histograms: see hora_metric
  *   hora_lateness_seconds{pool,name}
  *   hora_run_seconds{pool,name}
  *

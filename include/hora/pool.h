@@ -23,12 +23,12 @@
  *
  * A pool passes through these run states, in this order and never back:
  *
- *     RUNNING -> SHUTDOWN         hora_pool_shutdown: no new tasks, but queued tasks run
- *     RUNNING, SHUTDOWN -> STOP   hora_pool_shutdown_now: queued tasks are handed back, running ones are
- *                                 interrupted
- *     SHUTDOWN -> TIDYING         queue and pool are empty
- *     STOP -> TIDYING             the pool is empty
- *     TIDYING -> TERMINATED       the terminated hook has returned
+ *   RUNNING -> SHUTDOWN         hora_pool_shutdown: no new tasks, but queued tasks run
+ *   RUNNING, SHUTDOWN -> STOP   hora_pool_shutdown_now: queued tasks are handed back, running ones are
+ *                               interrupted
+ *   SHUTDOWN -> TIDYING         queue and pool are empty
+ *   STOP -> TIDYING             the pool is empty
+ *   TIDYING -> TERMINATED       the terminated hook has returned
  *
  * If no thread can be started, a pool continues with the threads it has. If it has none, the submitting call
  * returns HORA_EAGAIN (or HORA_ENOMEM), the caller keeps the task, and nothing has changed. A pool can also
@@ -134,7 +134,28 @@ typedef void (*hora_after_fn)(hora_pool *pool, const hora_run_info *run, void *a
  * thread that finds the pool empty, which is usually the last worker. */
 typedef void (*hora_terminated_fn)(hora_pool *pool, void *arg);
 
-/* Options of hora_pool_new. */
+/* Options of hora_pool_new.
+ *
+ * With `spin`, one idle worker of the pool, and each thread that waits for the future of a submitted task,
+ * polls for this long before it sleeps, and uses a processor while it does so. If a task or result arrives
+ * within that time, no thread has to be woken, which takes longer than most small tasks. Spinning pays off
+ * where tasks follow each other within microseconds and processors are available; 20 to 50 us is a good
+ * choice. It has no effect with one processor. It changes neither the order of tasks nor which thread runs
+ * them, and it ends immediately with a task, an interrupt or a shutdown. It requires the pool's own queue,
+ * with capacity.
+ *
+ * By default an idle worker does not poll. A thread that is not a worker and waits for a future of a pool
+ * polls for at most 30 us. If that was in vain three times in a row, it does so only before one wait in 32,
+ * and then ever more rarely.
+ *
+ * With `grow_after`, core_threads becomes a lower bound. If a task has waited longer than grow_after, no
+ * worker is idle, and at least one worker has used less than half of the time on a processor, the pool starts
+ * another worker, one at a time and up to max_threads. A worker that has been idle for keep_alive ends.
+ * CPU-bound workers do not trigger growth. On an overloaded machine, a worker that only waits for a processor
+ * also looks blocked. This is for plain pools that use their own queue, with capacity, and whose max_threads
+ * is greater than core_threads. While tasks are queued, the watchdog thread checks the pool every half
+ * grow_after, but at most once per millisecond, so growth may be delayed by that much. Each change raises a
+ * `resized` event that gives the reason. */
 typedef struct hora_pool_options {
     /* sizeof(hora_pool_options), set by HORA_POOL_OPTIONS */
     uint32_t struct_size;
@@ -182,7 +203,7 @@ typedef struct hora_pool_options {
     bool frozen;
     /* cancelled tasks stay in the queue until a worker reaches them, as in the JDK */
     bool keep_cancelled;
-    /* how long a thread polls before it sleeps, at most HORA_SPIN_MAX; 0 means the default. See below */
+    /* how long a thread polls before it sleeps, at most HORA_SPIN_MAX; 0 means the default. See above */
     hora_ns spin;
 
     /* histograms and counters; NULL means off. See hora/metrics.h. This struct and those below are copied */
@@ -202,7 +223,7 @@ typedef struct hora_pool_options {
     const hora_context_hooks *context_hooks;
 
     /* how long a task may wait before another thread starts; 0 means that threads beyond core_threads start
-     * only when the queue is full. See below */
+     * only when the queue is full. See above */
     hora_ns grow_after;
 
     /* receives the dumps of hora_pool_request_dump; requires a thread and a descriptor. NULL means none. See
@@ -212,27 +233,8 @@ typedef struct hora_pool_options {
     void *dump_arg;
 } hora_pool_options;
 
-/* With `spin`, one idle worker of the pool, and each thread that waits for the future of a submitted task,
- * polls for this long before it sleeps, and uses a processor while it does so. If a task or result arrives
- * within that time, no thread has to be woken, which takes longer than most small tasks. Spinning pays off
- * where tasks follow each other within microseconds and processors are available; 20 to 50 us is a good
- * choice. It has no effect with one processor. It changes neither the order of tasks nor which thread runs
- * them, and it ends immediately with a task, an interrupt or a shutdown. It requires the pool's own queue,
- * with capacity. HORA_SPIN_MAX is the largest value of `spin`, 1 ms.
- *
- * By default an idle worker does not poll. A thread that is not a worker and waits for a future of a pool
- * polls for at most 30 us. If that was in vain three times in a row, it does so only before one wait in 32,
- * and then ever more rarely. */
+/* The largest value of `spin` of hora_pool_options: 1 ms. */
 #define HORA_SPIN_MAX ((hora_ns)1000000)
-
-/* With `grow_after`, core_threads becomes a lower bound. If a task has waited longer than grow_after, no
- * worker is idle, and at least one worker has used less than half of the time on a processor, the pool starts
- * another worker, one at a time and up to max_threads. A worker that has been idle for keep_alive ends.
- * CPU-bound workers do not trigger growth. On an overloaded machine, a worker that only waits for a processor
- * also looks blocked. This is for plain pools that use their own queue, with capacity, and whose max_threads
- * is greater than core_threads. While tasks are queued, the watchdog thread checks the pool every half
- * grow_after, but at most once per millisecond, so growth may be delayed by that much. Each change raises a
- * `resized` event that gives the reason. */
 
 /* HORA_POOL_OPTIONS(.core_threads = 4, .name = "images"): an options literal. In C++ before C++20, start with
  * HORA_INIT(hora_pool_options) and assign the fields. */

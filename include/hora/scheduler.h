@@ -39,11 +39,11 @@
  *
  * After hora_scheduler_shutdown:
  *
- *     due or running tasks      run
- *     one-shot tasks            run at their time; with cancel_delayed they are cancelled
- *     series                    are cancelled, a running one at the end of its run; with continue_periodic
- *                               they continue
- *     paused tasks              are cancelled
+ *   due or running tasks      run
+ *   one-shot tasks            run at their time; with cancel_delayed they are cancelled
+ *   series                    are cancelled, a running one at the end of its run; with continue_periodic
+ *                             they continue
+ *   paused tasks              are cancelled
  *
  * The scheduler terminates when nothing is left. After hora_scheduler_shutdown_now nothing starts. Series
  * that are running are cancelled at the end of their run, and all other tasks are handed back unchanged. */

@@ -44,11 +44,11 @@ typedef struct hora_zone_options {
  *
  * The following names are accepted:
  *
- *   "Europe/Paris"                       a file of the database
- *   "UTC", "GMT", "UT", "Z"              no offset; needs no file
- *   "+05:30", "-3", "+0530", "+01:02:03" a fixed offset, up to 18 hours
- *   "UTC+02:00", "GMT-8", "UT+5"         the same
- *   "local"                              what /etc/localtime says; UTC if it does not exist (as in libc)
+ *   "Europe/Paris"                        a file of the database
+ *   "UTC", "GMT", "UT", "Z"               no offset; needs no file
+ *   "+05:30", "-3", "+0530", "+01:02:03"  a fixed offset, up to 18 hours
+ *   "UTC+02:00", "GMT-8", "UT+5"          the same
+ *   "local"                               what /etc/localtime says; UTC if it does not exist (as in libc)
  *
  * Names are spelled as in the database. They consist of at most 255 letters, digits and the characters _ + -
  * . / ~. A name with a part that is empty or starts with "." is refused, so a zone is always inside the
