@@ -77,7 +77,8 @@ typedef enum hora_missed {
     HORA_MISSED_ONCE = 0,
     /* each is made up, one after the other, as in the JDK */
     HORA_MISSED_BURST,
-    /* none is made up. A late run that starts before the following planned time does not count as missed */
+    /* none is made up: if several times have passed, the next run is at the first planned time after now. A
+     * single late run that starts before the following planned time does not count as missed */
     HORA_MISSED_SKIP,
     /* the latest missed_max of them are made up */
     HORA_MISSED_AT_MOST,

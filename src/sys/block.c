@@ -5,6 +5,9 @@
  *              chunk, and so leads to the chunk, to the free list and to the source.
  * Lifetime     A chunk with a block in use keeps its source. The thread that closes the source, or that
  *              returns the last block of a closed one, frees the source.
+ * Leak checks  A source is in pages of its own, as its chunks are. At the end of a program, the free list of
+ *              the main thread may still have blocks, which keep their source. Only chunks lead to the source
+ *              then, and a leak checker, which does not look into them, would report memory from malloc.
  * System       No thread holds the lock of a source while it asks the system for pages or returns some.
  * Fork         A child process cannot take the lock of a source of its parent, because a thread of the parent
  *              may hold it for ever. It abandons blocks of such a source. */
@@ -63,15 +66,14 @@ void hora__block_free(void *block)
 int hora__block_source_new(size_t size, struct hora__block_source **ret_source)
 {
     assert(size % sizeof(struct hora__block_header) == 0);
-    struct hora__block_source *source = hora__alloc(1, sizeof *source);
+    struct hora__block_source *source = hora__pages_alloc(sizeof *source);
     if (source == NULL)
         return HORA_ENOMEM;
-    source->size = size;
-    source->generation = hora__fork_generation();
+    *source = (struct hora__block_source){.size = size, .generation = hora__fork_generation()};
     hora__atomic_init(&source->spare_count, 0);
     int error = hora__mutex_init(&source->lock, HORA__RANK_FREE_LIST);
     if (error < 0) {
-        hora__free(source);
+        hora__pages_free(source, sizeof *source);
         return error;
     }
     size_t header = sizeof(struct hora__block_header);
@@ -86,7 +88,7 @@ static void destroy(struct hora__block_source *source)
     assert(source->closed);
     hora__free_list_destroy(&source->list);
     hora__mutex_destroy(&source->lock);
-    hora__free(source);
+    hora__pages_free(source, sizeof *source);
 }
 
 /* Releases the lock. */
