@@ -42,6 +42,7 @@ TAKES_A_NAME = {"pools-go", "tasks-go", "queues"}  # programs of several subject
 
 # Other uses of hora: (subject, program, beginnings of the workloads' names).
 VARIANTS = [("hora-measured", "pools-hora-measured", ["W1"]), ("hora-named", "pools-hora-named", ["W1"]),
+            ("hora-scheduler", "pools-hora-scheduler", ["W1"]),
             ("hora-spin", "pools-hora-spin", ["W2"]), ("futex", "pools-futex", ["W2"]),
             ("hora-timer", "timers-hora-timer", ["W3.cancel", "W3.window", "W6.memory"]),
             ("hora-future", "timers-hora-future", ["W4"])]

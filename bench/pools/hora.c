@@ -2,10 +2,11 @@
 /* hora.c - hora's fixed pool: execute, and submit with a future
  *
  * Variants: with SPIN, threads spin for so long before they sleep; with MEASURED, the pool has metrics; with
- * NAMED, tasks also have a name. */
+ * NAMED, tasks also have a name; with SCHEDULER, the pool is a scheduler. */
 #include <stddef.h>
 
 #include <hora/hora.h>
+#include <hora/scheduler.h>
 
 #include "pools.h"
 
@@ -32,6 +33,8 @@ static void open_pool(int workers)
 #elif defined(MEASURED)
     MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .metrics = HORA_METRICS()), &pool, NULL) ==
          0);
+#elif defined(SCHEDULER)
+    MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = workers), &pool, NULL) == 0);
 #else
     MUST(hora_pool_new_fixed(workers, NULL, &pool, NULL) == 0);
 #endif
