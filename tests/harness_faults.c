@@ -57,6 +57,8 @@ static const struct {
     {HORA__FAULT_SERIES_BEGINS_PAUSED, "reschedule_retime_meets_the_last_run_of_a_count"},
     {HORA__FAULT_SERIES_RETURNS_CANCELLED, "reschedule_pause_meets_cancel"},
     {HORA__FAULT_SERIES_COUNTS_UNBEGUN, "series_cancel_meets_put_back"},
+    {HORA__FAULT_TIMER_QUEUE_LAX_OVERTAKES, "schedule_with_slack_keeps_the_order"},
+    {HORA__FAULT_TIMER_QUEUE_LAX_LOSES_SLOT, "series_with_slack_return_beside_a_precise_one"},
     {HORA__FAULT_OVERLAP_RUNS_AFTER_CANCEL, "overlap_cancel_meets_member"},
     {HORA__FAULT_LOCK_FORGETS_SLEEPERS, "word_lock_lets_three_pass"},
     {HORA__FAULT_CHUNK_IS_NEVER_FREED, "free_list_frees_empty_chunks"},

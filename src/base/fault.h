@@ -221,6 +221,8 @@
     X(BACKLOG_GIVES_HOLES, "a task that was removed from the middle is handed out")                       \
     X(SPIN_NEVER_ENDS, "a taker that has stopped spinning still counts as spinning")                      \
     X(CLAIMS_GO_ON, "a recalled task can still be claimed")                                               \
+    X(TIMER_QUEUE_LAX_OVERTAKES, "a task with slack runs before a precise one that is due earlier")       \
+    X(TIMER_QUEUE_LAX_LOSES_SLOT, "a series with slack does not keep its slots while it runs")            \
     X(CLAIMS_READ_ANYTHING, "a segment is reused while a thread may still claim from it")                 \
     X(CHUNK_FREED_TOO_SOON, "a chunk is freed while one of its blocks is in use")                         \
     X(CHUNK_IS_NEVER_FREED, "all empty chunks are kept as spare ones")                                    \

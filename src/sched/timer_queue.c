@@ -10,8 +10,8 @@
  * Reserved slots    While a worker has an entry of a series, the heap keeps the slot of the entry reserved,
  *                   so putting it back cannot fail.
  * Lanes             One-shot tasks on the own timeline are inserted and cancelled in inbox lanes, without the
- *                   queue's lock (timer/lanes.c). A thread that needs to see all entries absorbs the lanes
- *                   first.
+ *                   queue's lock (timer/lanes.c, timer_queue_lanes.c). A thread that needs to see all entries
+ *                   absorbs the lanes first.
  * Foreign futures   A future that was made elsewhere may be queued several times. Such futures are few and
  *                   due at once, so finding one by searching their list is fast enough.
  * Detached tasks    See timer_queue_detached.c. If there are very many, they wait in far batches
@@ -198,12 +198,6 @@ static hora_future *release(struct timer_queue *timer_queue, struct hora__entry 
 
 /* ---- the inbox lanes: see timer/lanes.c and timer/store.h ---- */
 
-static_assert((int)HORA__LANES_MOST <= (int)HORA__BRANCHES_MOST,
-              "the books of a pool have a branch for each lane");
-static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
-                  offsetof(struct hora__scheduled, entry.by_due),
-              "see hora__node_spot");
-
 /* Counts a node that the store has absorbed from a lane. Entries in lanes do not count in queue.size. */
 static void count_absorbed(void *context, struct hora__timer_node *node)
 {
@@ -254,110 +248,6 @@ static void leave(hora_queue *queue)
     for (int i = 0, count = timer_queue->store.lanes->count; i < count; i++)
         if (hora__lanes_close(timer_queue->store.lanes, i))
             hora__object_leave(&queue->object);
-}
-
-/* Inserts a future into its lane. Returns false if it must be put under the timer queue's lock: the lane is
- * full, the future is due too soon, or the pool does not accept tasks. `now` is when the inserting call
- * began. With `adds_reference`, the lane counts one more reference to the timer queue. Another thread may
- * take the future as soon as the lane's lock is released. */
-HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
-                         const struct hora__offer *offer, bool adds_reference)
-{
-    assert(scheduled->lane < timer_queue->store.lanes->count);
-    assert(scheduled->entry.stage == HORA__OUT);
-    struct hora__lanes *lanes = timer_queue->store.lanes;
-    struct hora__lane *lane = &lanes->lanes[scheduled->lane];
-    hora_ns due = scheduled->planned;
-    /* Written before the lock is taken: no other thread sees the future yet, and after it a worker may have
-     * it. */
-    scheduled->entry.stage = HORA__WAITS;
-    hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
-    /* Before the floor and the pool's state are read: see "Empty lanes" in timer/lanes.c. */
-    hora__lane_mark_filled(lane);
-    bool admitted = hora__lane_admits(lanes, lane, due) &&
-                    (hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(LANE_CLOSED_UNSEEN));
-    if (admitted) {
-        hora__lane_add(lanes, lane, &scheduled->entry.by_due, due, now); /* I3 */
-        lane->inserted_references += adds_reference && !HORA__FAULT(LANE_COUNTS_NO_REFERENCE);
-    }
-    hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
-    /* The horizon is read after the insertion, as lanes.c requires. */
-    if (!admitted)
-        scheduled->entry.stage = HORA__OUT;
-    else if (hora__lanes_is_ahead(lanes, due) && !HORA__FAULT(LANE_WAKES_NO_LEADER))
-        hora__work_look(&timer_queue->base.queue);
-    return admitted;
-}
-
-/* Lanes hold only one-shot entries on the own timeline: these alone go into the heap of the timer store. */
-bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
-                                     const struct hora__offer *offer)
-{
-    assert(scheduled->queue == queue);
-    struct timer_queue *timer_queue = timer_queue_of(queue);
-    if (!HORA__FAST || scheduled->series != NULL || scheduled->paused ||
-        scheduled->entry.line != timer_queue->own)
-        return false;
-    return insert(timer_queue, scheduled, now, offer, false);
-}
-
-/* The reference is counted in the lane when the future is inserted, else separately. */
-bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
-                                  const struct hora__offer *offer)
-{
-    assert(scheduled->queue == queue);
-    struct timer_queue *timer_queue = timer_queue_of(queue);
-    assert(scheduled->series == NULL && scheduled->entry.line == timer_queue->own);
-    if (insert(timer_queue, scheduled, now, offer, true))
-        return true;
-    /* The caller puts the future under the lock; it needs its reference in any case. */
-    hora__lanes_ref(timer_queue->store.lanes, scheduled->lane);
-    return false;
-}
-
-/* The caller holds the lock of the future, whose rank is below that of a lane. */
-bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*may)(const void *context),
-                                      const void *context)
-{
-    assert(scheduled->lane < timer_queue_of(scheduled->queue)->store.lanes->count);
-    struct hora__lane *lane = &timer_queue_of(scheduled->queue)->store.lanes->lanes[scheduled->lane];
-    hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
-    /* The spot is 0 once the lanes have been absorbed: then the entry is in the heap, or was taken. */
-    bool removes = scheduled->spot != 0 && may(context);
-    if (removes) {
-        hora__lane_take_out(lane, &scheduled->entry.by_due);
-        /* A cancelled branch entry counts as finished, too. */
-        hora__counter_add_alone_publish(&lane->branch.cancelled, 1);
-    }
-    hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
-    return removes;
-}
-
-void hora__timer_queue_open_books(hora_queue *queue, struct hora__books *books)
-{
-    const struct hora__lanes *lanes = timer_queue_of(queue)->store.lanes;
-    assert(lanes->count <= HORA__BRANCHES_MOST);
-    books->branch_count = lanes->count;
-    for (int i = 0; i < lanes->count; i++)
-        books->branches[i] = &lanes->lanes[i].branch;
-}
-
-uint8_t hora__timer_queue_lane(hora_queue *queue)
-{
-    return (uint8_t)hora__lanes_mine(timer_queue_of(queue)->store.lanes);
-}
-
-void hora__timer_queue_ref(hora_queue *queue, int lane)
-{
-    assert(lane >= 0 && lane < timer_queue_of(queue)->store.lanes->count);
-    hora__lanes_ref(timer_queue_of(queue)->store.lanes, lane);
-}
-
-void hora__timer_queue_unref(hora_queue *queue, int lane)
-{
-    assert(lane >= 0 && lane < timer_queue_of(queue)->store.lanes->count);
-    if (hora__lanes_unref(timer_queue_of(queue)->store.lanes, lane))
-        hora__object_leave(&queue->object);
 }
 
 /* Returns whether no thread holds the lock of a lane. See struct hora__queue_inbox. */
@@ -536,6 +426,24 @@ static void look(struct timer_queue *timer_queue, struct reading *reading)
     (void)absorb_lanes(timer_queue);
 }
 
+/* Returns the first entry if it is due by the last reading of the clock, in a scheduler that has entries with
+ * slack and has all entries on the own timeline; else NULL. Entries with slack are taken many at a time, so
+ * most of them are found here. */
+__attribute__((noinline)) static struct hora__entry *first_lax_due(struct timer_queue *timer_queue)
+{
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
+    const struct line *line = &timer_queue->lines[timer_queue->own];
+    int size = line->exact.size + line->lax.size + timer_queue->store.far.size;
+    if (size != timer_queue->base.queue.size || line->lax.size == 0)
+        return NULL; /* I1, I7 */
+    struct reading reading = {.timer_queue = timer_queue};
+    struct hora__entry *first = HORA__FAULT(TIMER_QUEUE_LAX_OVERTAKES)
+                                    ? NULL
+                                    : earlier(&reading, NULL, hora__timer_heap_first(&line->exact));
+    first = earlier(&reading, first, hora__timer_heap_first(&line->lax));
+    return due_of(&reading, first) <= timer_queue->store.seen_now ? first : NULL;
+}
+
 /* Returns the first entry if it is due; NULL: none is due. In most schedulers this decides by the first slot
  * of one heap. While that slot is due by the last reading (seen_now), neither the clock is read nor the lanes
  * are absorbed. */
@@ -546,6 +454,9 @@ static inline struct hora__entry *first_due(struct reading *reading)
     const struct hora__timer_heap *only = only_heap(timer_queue);
     if (only != NULL && only->size > 0 && only->slots[0].due <= timer_queue->store.seen_now)
         return entry_by_due(hora__slot_node(only->slots[0]));
+    struct hora__entry *lax = only == NULL ? first_lax_due(timer_queue) : NULL;
+    if (lax != NULL)
+        return lax;
     look(timer_queue, reading);
     only = only_heap(timer_queue);
     if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* first_of and is_due, for one heap */
@@ -606,25 +517,38 @@ static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct 
 }
 
 /* Returns whether the worker takes this entry on the short way (see series.c): the worker supports it, and
- * the entry is that of a precise series on the own timeline. */
+ * the entry is that of a series on the own timeline. */
 static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                      const struct hora__taken *taken)
 {
-    return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
+    return taken->series != NULL && entry->comes_back && entry->line == timer_queue->own;
 }
 
 /* Fetches the first entry's future and series state into the cache. The worker that has just taken an entry
  * takes the first one next, as a rule, and the states of a thousand series do not stay in the cache: without
  * this the worker waits for memory at each of them. Meanwhile it runs the body. */
-static inline void prefetch_first(const struct timer_queue *timer_queue)
+static inline void prefetch_first(const struct hora__timer_heap *heap)
 {
-    const struct hora__timer_heap *heap = &timer_queue->lines[timer_queue->own].exact;
     struct hora__timer_node *node = hora__timer_heap_first(heap);
     const struct hora__scheduled *next = node != NULL ? hora__scheduled_of_entry(entry_by_due(node)) : NULL;
     if (next == NULL)
         return;
     hora__prefetch(next);
     hora__prefetch(next->series);
+}
+
+/* Removes the entry of a series without slack on the own timeline, as hora__timer_queue_remove does, and
+ * reserves its slot, as hora__timer_queue_keep does, with what cannot apply left out. */
+static inline void remove_precise(struct timer_queue *timer_queue, struct hora__entry *entry)
+{
+    struct hora__timer_heap *heap = own_heap(timer_queue);
+    assert(!entry->kept && !entry->is_lax && !entry->in_admission);
+    hora__timer_heap_remove(heap, &entry->by_due);
+    if (timer_queue->store.far.size > 0)
+        hora__timer_store_follow(&timer_queue->store);
+    hora__timer_queue_count(timer_queue, entry, -1);
+    hora__timer_heap_reserve(heap, 1);
+    entry->kept = true;
 }
 
 /* Does the work of hora__timer_queue_take_entry for such an entry, with what cannot apply left out. Its slot
@@ -635,21 +559,19 @@ static hora_future *take_series(struct reading *reading, struct hora__entry *ent
     assert(entry->stage == HORA__WAITS && entry->line == reading->timer_queue->own);
     struct timer_queue *timer_queue = reading->timer_queue;
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    struct hora__timer_heap *heap = own_heap(timer_queue);
-    assert(!entry->kept && !entry->in_admission && scheduled->series != NULL);
-    /* Remove the entry, as hora__timer_queue_remove does. */
-    hora__timer_heap_remove(heap, &entry->by_due);
-    if (timer_queue->store.far.size > 0)
-        hora__timer_store_follow(&timer_queue->store);
-    hora__timer_queue_count(timer_queue, entry, -1);
+    assert(scheduled->series != NULL);
+    if (entry->is_lax) {
+        hora__timer_queue_remove(timer_queue, entry);
+        hora__timer_queue_keep(timer_queue, entry, !HORA__FAULT(TIMER_QUEUE_LAX_LOSES_SLOT));
+    } else {
+        remove_precise(timer_queue, entry);
+    }
     /* Take it, as taken() does. */
-    hora__timer_heap_reserve(heap, 1);
-    entry->kept = true;
     entry->stage = HORA__TAKEN;
     scheduled->series->set_backs = timer_queue->set_backs;
     scheduled->series->refreshes = timer_queue->refreshes;
     hora__series_take_locked(taken->series, scheduled, now_of(reading, timer_queue->own));
-    prefetch_first(timer_queue);
+    prefetch_first(heap_of(timer_queue, entry));
     return &scheduled->future;
 }
 

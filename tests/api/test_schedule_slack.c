@@ -97,6 +97,57 @@ TEST(schedule_with_slack_joins_a_precise_task_and_does_not_delay_it, "")
     stage_close(&s);
 }
 
+enum { IN_ORDER = 6 };
+
+/* Notes the numbers of tasks in the order in which they run. Only one worker writes. */
+struct order {
+    int numbers[IN_ORDER];
+    atomic_int count;
+};
+
+struct numbered {
+    struct order *order;
+    int number;
+};
+
+static int note_number(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    const struct numbered *numbered = arg;
+    int count = numbered->order->count++;
+    if (count < IN_ORDER)
+        numbered->order->numbers[count] = numbered->number;
+    return 0;
+}
+
+/* What can run together runs in the order of the planned times, with slack or without. */
+TEST(schedule_with_slack_keeps_the_order, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    struct order order = {.count = 0};
+    struct numbered all[IN_ORDER];
+    hora_future *futures[IN_ORDER];
+
+    for (int i = 0; i < IN_ORDER; i++) {
+        all[i] = (struct numbered){&order, i};
+        CHECK_OK(
+            hora_scheduler_schedule_with(s.scheduler, HORA_TASK(note_number, &all[i]),
+                                         HORA_SCHEDULE(.initial_delay = SEC(10 + i), .fixed_rate = SEC(60),
+                                                       .slack = i % 2 == 0 ? SEC(20) : 0),
+                                         &futures[i], NULL));
+    }
+    stage_leap(&s, SEC(40));
+    stage_settle(&s);
+    CHECK_INT(order.count, IN_ORDER);
+    for (int i = 0; i < IN_ORDER; i++) {
+        CHECK_INT(order.numbers[i], i);
+        CHECK(hora_future_cancel(futures[i], false) >= 0);
+        hora_future_unref(futures[i]);
+    }
+    stage_close(&s);
+}
+
 /* Alone it runs when its slack is used up, and counts on from its planned times: no drift. */
 TEST(schedule_with_slack_does_not_drift, "")
 {

@@ -64,6 +64,71 @@ LARGE_SCENARIO(series_returns_beside_another)
     jobs_check(1, RUNS);
 }
 
+/* ---- slack ---- */
+
+/* Schedules job i at a fixed rate with slack. */
+static hora_future *start_lax(int i, hora_ns delay, hora_ns every, hora_ns slack)
+{
+    hora_future *future = NULL;
+    jobs[i].due = jobs_now() + delay;
+    jobs[i].every = every;
+    jobs[i].fails_at = RUNS;
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(i),
+                                          HORA_SCHEDULE(.initial_delay = delay, .fixed_rate = every,
+                                                        .slack = slack, .missed = HORA_MISSED_BURST,
+                                                        .failure = HORA_FAILURE_STOP),
+                                          &future, NULL));
+    return future;
+}
+
+/* Two series with slack and a precise one share two workers: the precise one is in time, and each runs as
+ * often as it should. */
+LARGE_SCENARIO(series_with_slack_return_beside_a_precise_one)
+{
+    begin(2);
+    hora_future *first = start_lax(1, 5, 10, 6);
+    hora_future *second = start_lax(2, 7, 10, 4);
+    hora_future *future = jobs_rate(0, 10, 10);
+    CHECK_ERROR(hora_future_get(first, NULL), HORA_EFAILED);
+    CHECK_ERROR(hora_future_get(second, NULL), HORA_EFAILED);
+    jobs_unref(first);
+    jobs_unref(second);
+    end(future);
+    jobs_check(1, RUNS);
+    jobs_check(2, RUNS);
+}
+
+/* A series with slack is cancelled: it waits, runs or is on its way back, and does not run after that. */
+SCENARIO(series_with_slack_meets_a_cancel)
+{
+    struct jobs_target target = {.job = 1};
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    target.future = start_lax(1, 0, 10, 6);
+    test_thread *other = test_thread_start(NULL, jobs_cancel, &target);
+    test_thread_join(other);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    int outcome = hora_future_get(target.future, NULL);
+    CHECK(outcome == HORA_ECANCELED || outcome == HORA_EFAILED); /* the cancel may be late */
+    jobs_unref(target.future);
+    jobs_check(1, jobs[1].runs);
+    jobs_end();
+}
+
+/* A shutdown that ends series meets one with slack, which is the only entry. */
+SCENARIO(series_with_slack_meets_a_shutdown)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    hora_future *future = start_lax(1, 0, 10, 6);
+    test_thread *other = test_thread_start(NULL, jobs_shut_down, NULL);
+    test_thread_join(other);
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
+    int outcome = hora_future_get(future, NULL);
+    CHECK(outcome == HORA_ECANCELED || outcome == HORA_EFAILED); /* the shutdown may be late */
+    jobs_unref(future);
+    jobs_check(1, jobs[1].runs);
+    jobs_end();
+}
+
 /* ---- changes before the worker sleeps ---- */
 
 /* The number of workers is reduced, and a shutdown lets the series continue: the worker notices both,
