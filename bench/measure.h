@@ -42,6 +42,7 @@ struct peer_workload {
     int workers;   /* threads of the pool */
     long pending;  /* timers that wait during the measurement, or the number of timers in all */
     int lag;       /* number of calls after which a timer is cancelled; 0: at once */
+    long slack_us; /* how much later than planned a periodic task may start */
 };
 
 /* The main function of such a program:

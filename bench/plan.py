@@ -19,6 +19,7 @@ SMOKE = QUICK._replace(name="smoke", window_ms=2, churn_ms=2, warm_up_ms=1, task
 # hora, the JDK and the peer that was the best in the one named here.
 Growth = namedtuple("Growth", "title workloads part reference unit")
 SIZES = ("1k", "10k", "100k", "1M", "4M")
+SLACKS_US = (0, 50, 100, 200, 500, 1000, 2000, 5000)
 GROWTH = [
     Growth("W1 by producers", ["W1.execute.1p", "W1.execute.2p", "W1.execute.4p", "W1.execute.8p"], "",
            "W1.execute.4p", "producers"),
@@ -27,12 +28,15 @@ GROWTH = [
     Growth("W3 by pending timers", [f"W3.cancel.{size}.1t" for size in SIZES], "", "W3.cancel.1M.1t",
            "timers"),
     Growth("W4 by timers", [f"W4.fire.{size}" for size in SIZES], ".cpu", "W4.fire.1M", "timers"),
+    *(Growth(f"W5 {part} by slack", [f"W5.slack.{slack}us" for slack in SLACKS_US], f".{part}", "W5.spread",
+             "us of slack") for part in ("cpu", "p50", "p99")),
     Growth("W6 by pending timers", [f"W6.memory.{size}" for size in SIZES], "", "W6.memory.1M", "timers"),
 ]
 SIZE_OF = {"1k": 1000, "10k": 10_000, "100k": 100_000, "1M": 1_000_000, "4M": 4_000_000}
 ONLY_FOR_GROWTH = {
     "W1.execute.2p", "W1.execute.8p", "W1.execute.4p.1w", "W1.execute.4p.4w", "W1.execute.4p.8w",
     "W3.cancel.10k.1t", "W3.cancel.4M.1t",
+    *(f"W5.slack.{slack}us" for slack in SLACKS_US),
     *(f"{kind}.{size}" for kind in ("W4.fire", "W6.memory") for size in ("1k", "10k", "100k", "4M"))}
 
 USUAL_ONES = ("limit", *(f"W{number}" for number in range(1, 13)), "cron")
@@ -64,6 +68,8 @@ def size_of(growth, workload):
     for word in reversed(workload.split(".")):
         if word in SIZE_OF:
             return SIZE_OF[word]
+        if growth.unit == "us of slack" and word.endswith("us"):
+            return int(word[:-2])
         if growth.unit in ("producers", "workers") and word.endswith(growth.unit[0]):
             return int(word[:-1])
     return 2  # workers, where the name does not say

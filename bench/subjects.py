@@ -46,6 +46,7 @@ VARIANTS = [("hora-measured", "pools-hora-measured", ["W1"]), ("hora-named", "po
             ("hora-spin", "pools-hora-spin", ["W2"]), ("futex", "pools-futex", ["W2"]),
             ("hora-timer", "timers-hora-timer", ["W3.cancel", "W3.window", "W6.memory"]),
             ("hora-future", "timers-hora-future", ["W4"])]
+ONLY_HORA = ["W5.slack"]  # workloads that no peer has a setting for
 IN_OWN_MEMORY = ["W3.reuse", "W6.array"]  # workloads for timers in memory of the caller
 
 FLOORS = {"futex", "limit"}  # no library: what the machine does at best
@@ -274,7 +275,7 @@ class Programs:
             if ".array." in workload:  # the JDK's is unfair unless asked; hora's is always fair
                 java[1].append("jdk-fair")
         commands = self.own_commands(own, workload)
-        if self.only_hora:
+        if self.only_hora or begins(workload, ONLY_HORA):
             return commands
         for name, (program, package) in peers.items():
             commands |= self.native(name, program, package, workload)

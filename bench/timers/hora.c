@@ -126,6 +126,17 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
     }
 }
 
+/* Waits until end_ns, then cancels all series and frees the array. */
+static void end_series(hora_future **series, int tasks, int64_t end_ns)
+{
+    wait_until(end_ns);
+    for (int i = 0; i < tasks; i++) {
+        MUST(hora_future_cancel(series[i], false) != HORA_CANCEL_TOO_LATE);
+        hora_future_unref(series[i]);
+    }
+    free(series);
+}
+
 void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
 {
     hora_future **series = malloc(((size_t)tasks + 1) * sizeof(*series));
@@ -133,12 +144,22 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
     for (int i = 0; i < tasks; i++)
         MUST(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(run, (void *)(intptr_t)i),
                                                    first_ns[i] - now_ns(), period_ns, &series[i]) == 0);
-    wait_until(end_ns);
-    for (int i = 0; i < tasks; i++) {
-        MUST(hora_future_cancel(series[i], false) != HORA_CANCEL_TOO_LATE);
-        hora_future_unref(series[i]);
-    }
-    free(series);
+    end_series(series, tasks, end_ns);
+}
+
+/* By the JDK's rules for missed times, as in timers_repeat. */
+void timers_repeat_lax(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t slack_ns,
+                       int64_t end_ns)
+{
+    hora_future **series = malloc(((size_t)tasks + 1) * sizeof(*series));
+    MUST(series != NULL);
+    for (int i = 0; i < tasks; i++)
+        MUST(hora_scheduler_schedule_with(scheduler, HORA_TASK(run, (void *)(intptr_t)i),
+                                          HORA_SCHEDULE(.initial_delay = first_ns[i] - now_ns(),
+                                                        .fixed_rate = period_ns, .slack = slack_ns,
+                                                        .missed = HORA_MISSED_BURST),
+                                          &series[i], NULL) == 0);
+    end_series(series, tasks, end_ns);
 }
 
 void timers_close(void)

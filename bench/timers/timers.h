@@ -73,6 +73,11 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count);
  * at end_ns and returns; runs that have begun may still go on. */
 void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns);
 
+/* Like timers_repeat, but each run may start up to slack_ns later than planned, so that wake-ups can be
+ * merged. A library that has no such setting does not define it. */
+void timers_repeat_lax(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t slack_ns,
+                       int64_t end_ns);
+
 /* Frees everything. Called once, at the end. */
 void timers_close(void);
 

@@ -310,7 +310,15 @@ void timer_ran(int number)
     atomic_store(&task->running, false);
 }
 
-/* Measures W5; the first runs are spread over phases_ns. */
+/* For libraries that do not define it. */
+__attribute__((weak)) void timers_repeat_lax(const int64_t *first, int count, int64_t period_ns,
+                                             int64_t slack_ns, int64_t end_ns)
+{
+    (void)first, (void)count, (void)period_ns, (void)slack_ns, (void)end_ns;
+    bench_fail(__FILE__, __LINE__, "this library has no slack");
+}
+
+/* Measures W5; the first runs are spread over phases_ns. A workload for slack has its value in its name. */
 static void repeat(const struct peer_workload *w, long amount, bool warms_up, int64_t phases_ns)
 {
     int64_t window_ns = (warms_up ? 50 : amount) * MILLISECOND;
@@ -324,7 +332,10 @@ static void repeat(const struct peer_workload *w, long amount, bool warms_up, in
     }
     atomic_store(&samples, 0);
     int64_t start_cpu_ns = cpu_ns();
-    timers_repeat(first_ns, TASKS, PERIOD_NS, last_ns);
+    if (strncmp(w->name, "W5.slack.", 9) == 0)
+        timers_repeat_lax(first_ns, TASKS, PERIOD_NS, w->slack_us * (MILLISECOND / 1000), last_ns);
+    else
+        timers_repeat(first_ns, TASKS, PERIOD_NS, last_ns);
     double share = (double)(cpu_ns() - start_cpu_ns) / (double)(now_ns() - start_ns);
     wait_until(now_ns() + 20 * MILLISECOND); /* until runs that had begun have ended */
     long missed = 0;
@@ -484,6 +495,14 @@ static const struct peer_workload workloads[] = {
     {"W4.fire.4M", fire, .producers = 1, .pending = 4000000},
     {"W5.spread", repeat_spread, .producers = 1},
     {"W5.phase", repeat_in_phase, .producers = 1},
+    {"W5.slack.0us", repeat_spread, .producers = 1, .slack_us = 0},
+    {"W5.slack.50us", repeat_spread, .producers = 1, .slack_us = 50},
+    {"W5.slack.100us", repeat_spread, .producers = 1, .slack_us = 100},
+    {"W5.slack.200us", repeat_spread, .producers = 1, .slack_us = 200},
+    {"W5.slack.500us", repeat_spread, .producers = 1, .slack_us = 500},
+    {"W5.slack.1000us", repeat_spread, .producers = 1, .slack_us = 1000},
+    {"W5.slack.2000us", repeat_spread, .producers = 1, .slack_us = 2000},
+    {"W5.slack.5000us", repeat_spread, .producers = 1, .slack_us = 5000},
     {"W6.memory.1k", remember, .producers = 1, .pending = 1000},
     {"W6.memory.10k", remember, .producers = 1, .pending = 10000},
     {"W6.memory.100k", remember, .producers = 1, .pending = 100000},
