@@ -7,7 +7,7 @@
  *
  * These headers are all there is: they call the functions of libhora, and programs link only with that. Each
  * class owns an object of C or a reference to it, and native() returns it for calls that have no counterpart
- * here.
+ * here. docs/guide/cpp.md shows complete programs.
  *
  * Comments use the labels of hora/base.h. "Errors:" lists the codes of hora::error, and exceptions by their
  * names; see hora/cpp/error.hpp. A class that owns an object releases it in its destructor. A class that has
