@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* first.c - the first program: a queue between two threads, and a latch that opens when the work is done */
-#include <pthread.h>
+/* first.c - the first program: a task and its future, a fixed rate, and a cron job in a time zone */
+#include <hora/hora.h>
 #include <stdio.h>
 
-#include <hora/hora.h>
-
-static hora_queue *letters;
-static hora_latch *all_read;
-
-static void *reader(void *unused)
+static int say(void *text, void **ret_result)
 {
-    void *letter;
-    for (; hora_queue_take(letters, &letter) == 0; hora_latch_count_down(all_read))
-        puts(letter);
-    return unused; /* the queue was closed */
+    return puts(*ret_result = text) < 0; /* 0 means success */
 }
 
 int main(void)
 {
-    pthread_t thread;
-    if (hora_queue_new_array(2, NULL, &letters, NULL) < 0 || hora_latch_new(3, NULL, &all_read, NULL) < 0 ||
-        pthread_create(&thread, NULL, reader, NULL) != 0)
-        return 1;
-    if (hora_queue_put(letters, "a queue waits for room") < 0 ||
-        hora_queue_put(letters, "a latch waits for the end") < 0 ||
-        hora_queue_put(letters, "every wait can be timed and interrupted") < 0)
-        return 1;
-    int waited = hora_latch_await_for(all_read, HORA_SECONDS(10));
-    printf("three letters read: %s\n", hora_strerror(waited));
-    hora_queue_close(letters);
-    pthread_join(thread, NULL);
-    return waited < 0 || hora_queue_free(letters) < 0 || hora_latch_free(all_read) < 0;
+    hora_scheduler *pool; /* a pool whose tasks may have times */
+    hora_future *now;
+    const hora_schedule *paris = HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Paris");
+    return hora_scheduler_new(NULL, &pool, NULL) < 0 ||
+           hora_pool_submit(pool, HORA_TASK(say, "now"), &now) < 0 || hora_future_get(now, NULL) < 0 ||
+           hora_future_unref(now) != NULL ||
+           hora_scheduler_schedule_at_fixed_rate(pool, HORA_TASK(say, "tick"), 0, HORA_MS(400), NULL) < 0 ||
+           hora_scheduler_schedule_with(pool, HORA_TASK(say, "second in Paris"), paris, NULL, NULL) < 0 ||
+           hora_sleep(HORA_MS(1500)) < 0 || hora_scheduler_close(pool) < 0 || hora_scheduler_free(pool) < 0;
 }
