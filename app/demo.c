@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demo.c - hora demo: show a scheduler at work for some seconds, then print a summary */
+/* demo.c - hora demo: show schedulers at work for some seconds, then print a summary */
 #include "demo.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "command.h"
+#include "figures.h"
 #include "options.h"
 #include "output.h"
 #include "terminal.h"
@@ -20,119 +21,195 @@ enum {
 static const char help[] =
     "Usage: hora demo [--seconds N] [--plain]\n"
     "\n"
-    "Run a scheduler under a mixed load and show what it does: workers and their tasks, the next\n"
-    "planned runs, outcomes, lateness and waiting times, and why a task is held back. At the end, print\n"
-    "a summary of all tasks.\n"
+    "Run schedulers under a mixed load and show what they do: throughput and lateness, workers and their\n"
+    "tasks, the next planned runs, a class at its limit, and why a task has not run. At the end, print a\n"
+    "summary of all tasks.\n"
     "\n"
     "  --seconds N  duration, 1 to 86400; default: 20\n"
     "  --plain      print a line per second instead of a screen; also when standard output is not a\n"
-    "               terminal\n"
+    "               terminal, or TERM is unset or dumb\n"
     "  -h, --help   print this help\n"
     "\n"
-    "Keys: p pauses and resumes all series, + and - change the number of threads, q quits.\n"
+    "Keys:\n";
+
+static const char help_end[] =
+    "\n"
+    "Colours are used unless NO_COLOR is set, and UTF-8 if the locale has it (LC_ALL, LC_CTYPE, LANG).\n"
     "\n"
     "Exit status: 0 if no task started early and none was lost, 1 otherwise, 2 on errors.\n";
 
-/* Changes the number of threads by one, within the limits of the demo. */
-static void resize(struct demo *demo, int by)
-{
-    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
-    if (hora_pool_get_stats(demo->scheduler, &stats) < 0)
-        return;
-    int threads = stats.core_threads + by;
-    if (threads >= 1 && threads <= DEMO_THREADS_MOST)
-        (void)hora_pool_set_core_threads(demo->scheduler, threads, NULL);
-}
-
-/* Handles a key; 0: none was pressed. Returns true if the demo continues. */
-static bool obey(struct demo *demo, int key)
-{
-    if (key == 'p') {
-        demo->paused = !demo->paused;
-        demo_load_pause(demo, demo->paused);
-    }
-    if (key == '+' || key == '-')
-        resize(demo, key == '+' ? 1 : -1);
-    return key != 'q' && key != -1;
-}
-
-static hora_ns now(void)
+hora_ns demo_now(void)
 {
     return hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
 }
 
+/* Draws the whole screen. */
+static void draw(struct demo *demo, struct canvas *canvas)
+{
+    int rows;
+    int columns;
+    if (demo_state_update(demo) < 0)
+        return;
+    terminal_size(&rows, &columns);
+    canvas_resize(canvas, rows, columns);
+    demo_layout(&demo->view, canvas);
+    canvas_write(canvas);
+    (void)output_flush();
+}
+
+/* Prints one line, for output that is not a screen. */
+static void print_line(struct demo *demo)
+{
+    hora_counts counts = HORA_INIT(hora_counts);
+    if (demo_state_update(demo) < 0 || demo_state_counts(demo, &counts) < 0)
+        return;
+    const struct demo_view *view = &demo->view;
+    output_format(
+        "%5.1f s  %lld runs, %lld failed, %lld expired, %d active, %d waiting, late p50 %s p99 %s\n",
+        (double)view->elapsed / 1e9, (long long)counts.started, (long long)counts.failed,
+        (long long)counts.expired, view->active, view->queued, DURATION(view->p50), DURATION(view->p99));
+    (void)output_flush();
+}
+
+/* Waits until a time and handles keys. Returns early, to redraw the screen, after a key and when the size has
+ * changed. Returns false if the demo ends. */
+static bool handle_keys(struct demo *demo, hora_ns until)
+{
+    for (hora_ns left; (left = until - demo_now()) > 0;) {
+        int key = terminal_key((int)(left / HORA_MS(1)) + 1);
+        if (key == TERMINAL_END || !demo_key(demo, key))
+            return false;
+        if (key != TERMINAL_NO_KEY)
+            return true;
+    }
+    return true;
+}
+
 /* Draws the screen, or prints lines, at regular times until the demo ends or the user quits. Handles keys in
  * between. */
-static void show(struct demo *demo, bool plain)
+static void show(struct demo *demo, bool is_plain)
 {
+    struct canvas canvas = {.is_utf8 = terminal_is_utf8(), .has_colour = terminal_has_colour()};
+    hora_ns frame = HORA_MS(FRAME_MS);
+    hora_ns next_line = demo->begin + HORA_MS(PLAIN_MS);
     bool goes_on = true;
-    hora_ns frame = HORA_MS(plain ? PLAIN_MS : FRAME_MS);
-    for (hora_ns next = demo->begin + frame; goes_on && now() < demo->end; next += frame) {
-        hora_ns left;
-        while (goes_on && (left = (next < demo->end ? next : demo->end) - now()) > 0)
-            goes_on = obey(demo, terminal_key((int)(left / HORA_MS(1)) + 1));
-        if (plain)
-            demo_screen_line(demo);
-        else
-            demo_screen_draw(demo);
+    while (goes_on && demo_now() < demo->end && !output_has_failed()) {
+        hora_ns until = demo_now() + frame;
+        goes_on = handle_keys(demo, until < demo->end ? until : demo->end);
+        demo_calendar_advance(demo);
+        if (!is_plain) {
+            draw(demo, &canvas);
+        } else if (demo_now() >= next_line) {
+            print_line(demo);
+            next_line += HORA_MS(PLAIN_MS);
+        }
     }
+    canvas_free(&canvas);
+}
+
+/* The numbers of tasks that a scheduler has accepted, and of these that have ended. */
+struct books {
+    int64_t accepted;
+    int64_t ended;
+};
+
+/* Adds the numbers of a scheduler. Returns 0 or an error of hora. */
+static int add_books(hora_scheduler *scheduler, struct books *books)
+{
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    int error = hora_pool_get_stats(scheduler, &stats);
+    books->accepted += stats.accepted;
+    books->ended += stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned +
+                    stats.handed_back + stats.expired;
+    return error;
+}
+
+/* Prints how many runs there were, and how late they were. Returns 0 or an error of hora. */
+static int print_runs(struct demo *demo)
+{
+    hora_counts counts = HORA_INIT(hora_counts);
+    hora_distribution late = HORA_INIT(hora_distribution); /* of tasks that wait only for their time */
+    hora_distribution held = HORA_INIT(hora_distribution); /* of tasks that wait for their class */
+    int error = demo_state_counts(demo, &counts);
+    if (error == 0)
+        error = hora_pool_get_distribution(demo->scheduler, "heartbeat", HORA_METRIC_LATENESS, &late);
+    if (error == 0)
+        error = hora_pool_get_distribution(demo->scheduler, "import", HORA_METRIC_WAIT, &held);
+    if (error < 0 && error != HORA_ENOENT) /* HORA_ENOENT: the demo ended before these started */
+        return error;
+    output_format(
+        "runs: %lld, succeeded: %lld, failed: %lld; expired tasks: %lld; skipped planned times: %lld\n",
+        (long long)counts.started, (long long)counts.done, (long long)counts.failed,
+        (long long)counts.expired, (long long)counts.skipped);
+    output_format("lateness of heartbeat: p50 %.3f ms, p99 %.3f ms, max %.3f ms; %lld of all started early\n",
+                  (double)late.p50 / 1e6, (double)late.p99 / 1e6, (double)late.max / 1e6,
+                  (long long)atomic_load(&demo->early));
+    output_format("imports waited for their class: p50 %.1f s, max %.1f s\n", (double)held.p50 / 1e9,
+                  (double)held.max / 1e9);
+    return 0;
 }
 
 /* Prints the summary. Returns STATUS_OK if no task started early and none was lost, else STATUS_NO, or
  * STATUS_TROUBLE after printing an error. */
 static int sum_up(struct demo *demo)
 {
-    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
-    hora_counts counts = HORA_INIT(hora_counts);
-    hora_distribution late = HORA_INIT(hora_distribution); /* of tasks that wait only for their time */
-    hora_distribution held = HORA_INIT(hora_distribution); /* of tasks that wait for their class */
-    int error = hora_pool_get_stats(demo->scheduler, &stats);
+    struct books books = {0, 0};
+    int error = print_runs(demo);
     if (error == 0)
-        error = hora_pool_get_counts(demo->scheduler, NULL, &counts);
+        error = add_books(demo->scheduler, &books);
     if (error == 0)
-        error = hora_pool_get_distribution(demo->scheduler, "heartbeat", HORA_METRIC_LATENESS, &late);
-    if (error == 0)
-        error = hora_pool_get_distribution(demo->scheduler, "import", HORA_METRIC_WAIT, &held);
-    if (error < 0 && error != HORA_ENOENT) /* HORA_ENOENT: the demo ended before these started */
+        error = add_books(demo->calendar, &books);
+    if (error < 0)
         return complain("%s", hora_strerror(error));
-    int64_t early = demo_load_early(demo);
-    int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned +
-                    stats.handed_back + stats.expired;
-    output_format("%lld runs: %lld succeeded, %lld failed; %lld tasks expired, %lld planned times skipped\n",
-                  (long long)counts.started, (long long)counts.done, (long long)counts.failed,
-                  (long long)counts.expired, (long long)counts.skipped);
-    output_format("lateness of heartbeat: p50 %.3f ms, p99 %.3f ms, max %.3f ms; %lld of all started early\n",
-                  (double)late.p50 / 1e6, (double)late.p99 / 1e6, (double)late.max / 1e6, (long long)early);
-    output_format("imports waited for their class: p50 %.1f s, max %.1f s\n", (double)held.p50 / 1e9,
-                  (double)held.max / 1e9);
-    output_format("%lld tasks accepted, %lld ended: %lld lost\n", (long long)stats.accepted, (long long)ended,
-                  (long long)(stats.accepted - ended));
-    return early == 0 && ended == stats.accepted ? STATUS_OK : STATUS_NO;
+    output_format("%lld tasks accepted, %lld ended: %lld lost\n", (long long)books.accepted,
+                  (long long)books.ended, (long long)(books.accepted - books.ended));
+    return atomic_load(&demo->early) == 0 && books.ended == books.accepted ? STATUS_OK : STATUS_NO;
+}
+
+/* Starts everything. Returns an exit status. */
+static int start(struct demo *demo)
+{
+    const char *what = "the log";
+    hora_error why;
+    int error = demo_log_start(demo, &why);
+    if (error == 0)
+        error = demo_load_start(demo, &what, &why);
+    if (error == 0)
+        error = demo_calendar_start(demo, &what, &why);
+    return error < 0 ? complain("%s: %s", what, why.message) : STATUS_OK;
+}
+
+/* Stops the schedulers. Returns an exit status. */
+static int stop(struct demo *demo)
+{
+    int error = demo->scheduler != NULL ? demo_load_stop(demo) : 0;
+    int other = demo_calendar_stop(demo);
+    error = error < 0 ? error : other;
+    return error < 0 ? complain("%s", hora_strerror(error)) : STATUS_OK;
 }
 
 /* Runs the whole demo. Returns an exit status. */
-static int run(int seconds, bool plain)
+static int run(int seconds, bool is_plain)
 {
-    struct demo demo = {.begin = now()};
-    demo.end = demo.begin + HORA_SECONDS(seconds);
-    const char *what;
-    hora_error why;
-    int error = demo_load_start(&demo, &what, &why);
-    int status = error < 0 ? complain("%s: %s", what, why.message) : STATUS_OK;
-    if (error == 0) {
-        terminal_open();
-        show(&demo, plain);
+    struct demo *demo = memory(sizeof *demo);
+    *demo = (struct demo){.begin = demo_now()};
+    demo->sampled_at = demo->begin;
+    demo->end = demo->begin + HORA_SECONDS(seconds);
+    int status = start(demo);
+    if (status == STATUS_OK) {
+        terminal_open(!is_plain);
+        show(demo, is_plain);
         terminal_close();
     }
-    if (demo.scheduler != NULL) {
-        error = demo_load_stop(&demo);
-        if (error < 0 && status == STATUS_OK)
-            status = complain("%s", hora_strerror(error));
-        if (status == STATUS_OK)
-            status = sum_up(&demo);
-        (void)hora_pool_free(demo.scheduler); /* sum_up has reported the abandoned tasks */
-    }
-    free(demo.load);
+    int stopped = stop(demo);
+    if (status == STATUS_OK)
+        status = stopped == STATUS_OK ? sum_up(demo) : stopped;
+    if (demo->scheduler != NULL)
+        (void)hora_pool_free(demo->scheduler); /* sum_up has reported the abandoned tasks */
+    demo_calendar_free(demo);
+    demo_timers_free(demo);
+    demo_log_stop(demo);
+    free(demo);
     return status;
 }
 
@@ -144,7 +221,7 @@ int demo_command(int argc, char **argv)
     struct options options = {
         .table = table, .count = sizeof table / sizeof *table, .argc = argc, .argv = argv, .at = 1};
     int seconds = SECONDS_DEFAULT;
-    bool plain = !terminal_is_there();
+    bool is_plain = !terminal_is_there();
     for (int word; (word = options_next(&options)) != WORD_END;) {
         switch (word) {
         case SECONDS:
@@ -152,10 +229,12 @@ int demo_command(int argc, char **argv)
                 return STATUS_TROUBLE;
             break;
         case PLAIN:
-            plain = true;
+            is_plain = true;
             break;
         case HELP:
             output_text(help);
+            demo_keys_help();
+            output_text(help_end);
             return STATUS_OK;
         case WORD_OPERAND:
             return complain_use("unexpected argument \"%s\"", options.value);
@@ -163,5 +242,5 @@ int demo_command(int argc, char **argv)
             return STATUS_TROUBLE;
         }
     }
-    return run(seconds, plain);
+    return run(seconds, is_plain);
 }
