@@ -154,20 +154,27 @@ static inline unsigned hora__form_place(const hora_task *task)
     return ((uint32_t)mixed * UINT32_C(0x9e3779b1) >> 16) % HORA__FORM_PLACES;
 }
 
-/* Returns the number of a task's form in a segment from which no thread takes; adds the form if it is not
- * found. Returns 0 if there is no room for it. `guess` is the number to try first, or 0. */
-static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
+/* Returns the number of a task's form in a segment from which no thread takes, by the hash table; adds the
+ * form if it is not found. Returns 0 if there is no room for it. */
+static inline int hora__segment_look_up_form(struct hora__segment *segment, const hora_task *task)
 {
-    assert(guess >= 0 && guess <= segment->form_count);
-    if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
-        return guess;
     unsigned char *at = &segment->form_at[hora__form_place(task)];
+    assert(*at <= segment->form_count);
     if (*at > 0 && (hora__form_fits(&segment->forms[*at - 1], task) || HORA__FAULT(BACKLOG_FORM_BY_PLACE)))
         return *at;
     int number = hora__segment_add_form(segment, task);
     if (number > 0)
         *at = (unsigned char)number;
     return number;
+}
+
+/* The same. `guess` is the number to try first, or 0. Inlined: most tasks have the form of the one before. */
+HORA__INLINE int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
+{
+    assert(guess >= 0 && guess <= segment->form_count);
+    if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
+        return guess;
+    return hora__segment_look_up_form(segment, task);
 }
 
 /* Returns the element at an index. A detached task is copied to *ret_taken, whose address is then
