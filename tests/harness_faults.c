@@ -124,6 +124,12 @@ static const struct {
     {HORA__FAULT_LIMIT_SETS_OLD_TIME, "limit_of_a_scheduled_task_meets_reschedule"},
     {HORA__FAULT_INTERRUPT_SET_RELAXED, "order_of_interrupt"},
     {HORA__FAULT_INTERRUPT_READ_RELAXED, "order_of_interrupt"},
+    {HORA__FAULT_OWN_SHOWN_TOO_SOON, "own_insert_meets_show"},
+    {HORA__FAULT_OWN_CLOSED_UNSEEN, "own_insert_meets_the_end_of_the_pool"},
+    {HORA__FAULT_OWN_POPS_IN_TWO_STEPS, "own_pop_of_the_last_task_meets_steal"},
+    {HORA__FAULT_OWN_WAKES_NO_THIEF, "own_insert_meets_sleep"},
+    {HORA__FAULT_OWN_LOOKS_TOO_SOON, "own_insert_meets_sleep"},
+    {HORA__FAULT_OWN_FORGOTTEN, "own_insert_meets_the_end_of_the_pool"},
 };
 
 const char *fault_shown_by(enum hora__fault fault)

@@ -155,7 +155,24 @@ typedef void (*hora_terminated_fn)(hora_pool *pool, void *arg);
  * also looks blocked. This is for plain pools that use their own queue, with capacity, and whose max_threads
  * is greater than core_threads. While tasks are queued, the watchdog thread checks the pool every half
  * grow_after, but at most once per millisecond, so growth may be delayed by that much. Each change raises a
- * `resized` event that gives the reason. */
+ * `resized` event that gives the reason.
+ *
+ * With `stealing`, a task that a worker submits to its own pool goes to the worker's own queue. All other
+ * tasks go to the shared queue of the pool. A worker first runs the tasks of its own queue, the newest one
+ * first. Then it takes the oldest task of the shared queue. Then it steals half of the tasks of another
+ * worker, the oldest ones. This is for tasks that submit tasks: a worker continues with what it has just
+ * prepared, and workers rarely meet at a lock.
+ *
+ * No order between tasks is promised. As long as a worker's tasks submit others, it does not look at the
+ * shared queue. An own queue holds up to 128 tasks; if it is full, these move to the shared queue. Up to 63
+ * workers have a queue each; if there are more, some of them share one. hora_pool_queue, hora_pool_get_stats,
+ * hora_pool_remove, hora_future_cancel and every other call see the tasks of all own queues, and move them to
+ * the shared queue. hora_pool_shutdown runs them, hora_pool_shutdown_now hands them back, and the tasks of a
+ * worker that ends are run by others. Once hora_queue_fd has been called for the pool's queue, all tasks go
+ * to the shared queue.
+ *
+ * `stealing` requires the pool's own queue without a bound, and excludes `admission` and `grow_after`, which
+ * depend on the order of the queue. */
 typedef struct hora_pool_options {
     /* sizeof(hora_pool_options), set by HORA_POOL_OPTIONS */
     uint32_t struct_size;
@@ -231,6 +248,9 @@ typedef struct hora_pool_options {
     hora_write_fn dump;
     /* last argument of dump; must be NULL if dump is NULL */
     void *dump_arg;
+    /* each worker has a queue of its own for the tasks that it submits, and idle workers steal from it. See
+     * above */
+    bool stealing;
 } hora_pool_options;
 
 /* The largest value of `spin` of hora_pool_options: 1 ms. */
@@ -636,7 +656,7 @@ HORA_API int hora_available_processors(void);
 /* hora_pool_new_fixed - create a pool with a fixed number of threads and an unbounded queue
  *
  * `options` may be NULL, or set everything except core_threads, max_threads, queue and queue_capacity, here
- * and in the two calls below.
+ * and in the three calls below.
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_pool_new; also HORA_EINVAL for threads < 1. */
@@ -656,6 +676,17 @@ HORA_NODISCARD HORA_API int hora_pool_new_single(const hora_pool_options *option
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_new. */
 HORA_NODISCARD HORA_API int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool,
                                                  hora_error *reason);
+
+/* hora_pool_new_work_stealing - create a pool with `stealing`, for tasks that submit tasks
+ *
+ * It has a fixed number of threads and an unbounded queue, as a pool of hora_pool_new_fixed, and the option
+ * `stealing`. A parallelism of 0 means hora_available_processors. Unlike the JDK's newWorkStealingPool, which
+ * runs the oldest task of a worker first, it runs the newest first.
+ *
+ * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_pool_new; also HORA_EINVAL for parallelism < 0. */
+HORA_NODISCARD HORA_API int hora_pool_new_work_stealing(int parallelism, const hora_pool_options *options,
+                                                        hora_pool **ret_pool, hora_error *reason);
 
 HORA_END_DECLS
 

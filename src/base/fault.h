@@ -220,6 +220,12 @@
     X(BACKLOG_FORM_BY_PLACE, "a task is taken to have the form at its place in the hash table")           \
     X(BACKLOG_GIVES_HOLES, "a task that was removed from the middle is handed out")                       \
     X(SPIN_NEVER_ENDS, "a taker that has stopped spinning still counts as spinning")                      \
+    X(OWN_SHOWN_TOO_SOON, "a detached task enters an own queue after the queue was made visible")         \
+    X(OWN_CLOSED_UNSEEN, "a detached task enters an own queue although the pool is closed")               \
+    X(OWN_POPS_IN_TWO_STEPS, "a worker pops a task that another one has just stolen")                     \
+    X(OWN_WAKES_NO_THIEF, "a task in an own queue wakes no idle worker")                                  \
+    X(OWN_LOOKS_TOO_SOON, "a worker looks into the own queues before it asks to be woken")                \
+    X(OWN_FORGOTTEN, "a thread that has to see all tasks does not see those of own queues")               \
     X(CLAIMS_GO_ON, "a recalled task can still be claimed")                                               \
     X(TIMER_QUEUE_LAX_OVERTAKES, "a task with slack runs before a precise one that is due earlier")       \
     X(TIMER_QUEUE_LAX_LOSES_SLOT, "a series with slack does not keep its slots while it runs")            \

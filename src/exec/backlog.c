@@ -32,7 +32,7 @@
  *                   I5 once the queue has been shown, it accepts no detached task.
  *                   I6 I1 and I2 hold whenever nothing is offered. An offer begins at the front and does not
  *                      extend beyond the first segment.
- *                   I7 size + inbox_size <= HORA_UNBOUNDED: see inbox_room. */
+ *                   I7 size + inbox_size + the tasks of own queues <= HORA_UNBOUNDED: see inbox_room. */
 #include "exec/backlog.h"
 
 #include <assert.h>
@@ -40,6 +40,8 @@
 
 #include "base/build.h"
 #include "base/fault.h"
+#include "exec/backlog_internal.h"
+#include "exec/own_queue.h"
 #include "exec/segment.h"
 #include "sys/alloc.h"
 
@@ -47,44 +49,6 @@ enum {
     SLOTS = HORA__SLOTS,
     SLOTS_OF_LINE = HORA__CACHE_LINE / sizeof(struct hora__slot), /* slots per cache line */
     AHEAD = 4 * SLOTS_OF_LINE, /* how far ahead of the slot that it writes a submitter prefetches */
-};
-
-/* The fields are grouped by the threads that write them, each group in its own cache lines. */
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what different threads write lies apart */
-struct backlog {
-    struct hora__work_source base;
-    /* The container, guarded by the queue's lock. */
-    struct hora__position front; /* the first task; see I2 */
-    struct hora__position end;   /* where the next task will be written */
-    int holes;
-    int stuck_holes;    /* the holes that the last compaction could not close; I3 */
-    bool offered;       /* the first segment is offered; until the recall `size` is not exact */
-    bool only_elements; /* the queue has been shown, and no detached task is left */
-    bool wants;         /* copy of `wanted`, so that takers need not read a cache line of the submitters */
-    /* 1 if hora__backlog_tidy has a chunk to free. Takers write it under the inbox's lock and read it
-     * without; an old value only delays that. */
-    hora__atomic has_excess;
-
-    /* 1 if a taker sleeps and no thread is about to search: submitters must have one woken. Submitters read
-     * it without a lock; it is written under the queue's lock. */
-    HORA__BEGINS_LINE hora__atomic wanted;
-
-    /* The inbox, guarded by inbox_lock. */
-    HORA__BEGINS_LINE hora__mutex inbox_lock; /* rank INBOX */
-    bool sealed;                              /* the queue is closed: nothing is accepted */
-    bool shown;                               /* no detached task is accepted; I5 */
-    short inbox_form;                         /* the form inserted last into the last segment; 0: none */
-    int inbox_size;                           /* tasks */
-    struct hora__branch branch;               /* the inbox's part of the pool's books */
-    struct hora__position inbox_end;          /* where the next task will be written */
-    struct hora__segment *inbox_first;        /* NULL: no segment; I4 */
-    int inbox_holes;
-    /* I7: how many tasks the inbox may hold, as of the last collection. One less than there was room for,
-     * because a push into the container may need that one. */
-    int inbox_room;
-
-    /* For container and inbox; guarded by inbox_lock. */
-    HORA__BEGINS_LINE struct hora__free_segments free_segments;
 };
 
 #ifdef HORA__MUTEX_IS_INLINE
@@ -152,8 +116,7 @@ void hora__backlog_tidy(hora_queue *queue)
 
 /* ---- growing ---- */
 
-/* Appends a segment to the container, whose last one is full or does not exist. Returns 0 or HORA_ENOMEM. */
-static int grow(struct backlog *backlog)
+int hora__backlog_grow(struct backlog *backlog)
 {
     assert(backlog->end.index == SLOTS);
     hora__mutex_lock(&backlog->inbox_lock);
@@ -173,7 +136,7 @@ static int grow(struct backlog *backlog)
 static int append(struct backlog *backlog, void *item)
 {
     assert(hora__mutex_held(&backlog->base.queue.object.lock) && item != NULL);
-    if (backlog->end.index == SLOTS && grow(backlog) < 0)
+    if (backlog->end.index == SLOTS && hora__backlog_grow(backlog) < 0)
         return HORA_ENOMEM;
     hora__slot_set_item(&backlog->end.segment->slots[backlog->end.index++], item);
     backlog->base.queue.size++;
@@ -374,7 +337,7 @@ static void collect(hora_queue *queue)
                                     backlog->free_segments.chunks.spare_count > 0)) {
         chunk = hora__free_segments_tidy(&backlog->free_segments);
     }
-    backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size; /* I7 */
+    backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size - backlog->own_count * SLOTS; /* I7 */
     hora__mutex_unlock(&backlog->inbox_lock);
     hora__chunk_free(chunk);
     if (backlog->holes > 0)
@@ -576,7 +539,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     (void)wakes;
     hora__backlog_recall(queue);
     if (queue->size == 0 && has_inbox(queue))
-        collect(queue);
+        queue->kind->inbox->collect(queue); /* with all own queues */
     void *item = drain(queue);
     if (queue->size > 1)
         prefetch(backlog_of(queue));
@@ -593,8 +556,10 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     (void)wakes;
     if (has_inbox(queue))
         collect(queue); /* tasks in the inbox were submitted earlier */
-    bool full = queue->size >= queue->capacity - (has_inbox(queue) ? 1 : 0); /* I7 */
-    return full ? HORA_EFULL : append(backlog_of(queue), put->item);
+    struct backlog *backlog = backlog_of(queue);
+    int reserved = has_inbox(queue) ? 1 + backlog->own_count * SLOTS : 0; /* I7 */
+    bool full = queue->size >= queue->capacity - reserved;
+    return full ? HORA_EFULL : append(backlog, put->item);
 }
 
 /* ---- the middle ---- */
@@ -714,6 +679,8 @@ static void destroy(hora_queue *queue)
     assert(queue->size == 0 && backlog->front.segment == backlog->end.segment); /* I2 */
     assert(backlog->inbox_size == 0 && !backlog->offered);
     struct hora__free_segments *free_segments = &backlog->free_segments;
+    if (backlog->own != NULL)
+        hora__stealing_destroy(backlog);
     hora__chunk_free(hora__free_segments_return(free_segments, backlog->front.segment));
     hora__chunk_free(hora__free_segments_return(free_segments, backlog->inbox_first));
     struct hora__segment *segment;
@@ -728,9 +695,10 @@ static void destroy(hora_queue *queue)
     .push = push, .pop = pop, .peek = peek, .drain = drain, .find = find, .copy = copy, .destroy = destroy
 
 /* The containers: what public calls of hora_pool_queue use. They differ only in the inbox. */
-static const struct hora__queue_inbox inbox = {.collect = collect, .seal = seal, .is_free = is_free};
+const struct hora__queue_inbox hora__backlog_inbox = {.collect = collect, .seal = seal, .is_free = is_free};
 static const struct hora__queue_kind bounded_container = {CONTAINER};
-static const struct hora__queue_kind unbounded_container = {CONTAINER, .inbox = &inbox};
+static const struct hora__queue_kind unbounded_container = {CONTAINER, .inbox = &hora__backlog_inbox};
+static const struct hora__queue_kind stealing_container = {CONTAINER, .inbox = &hora__stealing_inbox};
 
 /* The work sources: what the pool uses. Without an inbox there are no detached tasks and no claims. */
 static const struct hora__work_kind bounded_kind = {
@@ -742,7 +710,7 @@ static const struct hora__work_kind bounded_kind = {
     .is_ordered = true,
 };
 
-static const struct hora__work_kind unbounded_kind = {
+const struct hora__work_kind hora__backlog_kind = {
     .behaviour = {.serve = hora__work_serve, .take = hora__work_take, .close = hora__work_close},
     .offer = offer,
     .take = take,
@@ -754,21 +722,38 @@ static const struct hora__work_kind unbounded_kind = {
     .is_ordered = true,
 };
 
-/* The inbox counts accepted tasks in its branch. It never counts cancelled ones: a cancelled task is removed
- * from the container, and booked under the queue's lock. */
+/* The inbox and the own queues count accepted tasks in their branches. They never count cancelled ones: a
+ * cancelled task is removed from the container, and booked under the queue's lock. */
 void hora__backlog_open_books(hora_queue *queue, struct hora__books *books)
 {
+    const struct backlog *backlog = backlog_of(queue);
     assert(books->branch_count == 0 && queue->size == 0);
-    books->branch_count = 1;
-    books->branches[0] = &backlog_of(queue)->branch;
+    books->branches[books->branch_count++] = &backlog->branch;
+    for (int i = 0; i < backlog->own_count; i++)
+        books->branches[books->branch_count++] = &backlog->own[i].branch;
 }
 
-int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
+/* The containers and kinds of the three sorts of backlog. */
+struct sort {
+    const struct hora__queue_kind *container;
+    const struct hora__work_kind *kind;
+};
+
+static struct sort sort_of(int capacity, int own_queues)
+{
+    if (capacity != HORA_UNBOUNDED)
+        return (struct sort){&bounded_container, &bounded_kind};
+    return own_queues > 0 ? (struct sort){&stealing_container, &hora__stealing_kind}
+                          : (struct sort){&unbounded_container, &hora__backlog_kind};
+}
+
+int hora__backlog_new(int capacity, int own_queues, const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, 0, ret_queue, NULL);
     if (error < 0 || capacity < 1)
         return HORA_EINVAL;
+    assert(own_queues == 0 || capacity == HORA_UNBOUNDED);
     struct backlog *backlog = hora__alloc_lines(sizeof *backlog);
     if (backlog == NULL)
         return HORA_ENOMEM;
@@ -789,10 +774,10 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     backlog->inbox_end = is_bounded ? nowhere : beginning;            /* I4 */
     backlog->inbox_first = backlog->inbox_end.segment;
     backlog->inbox_room = HORA_UNBOUNDED - 1;
-    error = HORA_ENOMEM;
-    if (first != NULL)
-        error = hora__work_source_init(&backlog->base, is_bounded ? &bounded_container : &unbounded_container,
-                                       is_bounded ? &bounded_kind : &unbounded_kind, capacity, &own);
+    error = first == NULL ? HORA_ENOMEM : own_queues > 0 ? hora__stealing_init(backlog, own_queues) : 0;
+    struct sort sort = sort_of(capacity, own_queues);
+    if (error == 0)
+        error = hora__work_source_init(&backlog->base, sort.container, sort.kind, capacity, &own);
     if (error < 0)
         destroy(&backlog->base.queue);
     else

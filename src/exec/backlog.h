@@ -9,10 +9,20 @@
 
 #include "exec/work_source.h"
 
-/* Makes a backlog. A capacity of HORA_UNBOUNDED makes one with an inbox, which accepts detached tasks.
- * Returns 0, HORA_EINVAL, HORA_ENOMEM or HORA_EAGAIN. */
-__attribute__((warn_unused_result)) int hora__backlog_new(int capacity, const hora_queue_options *options,
+/* The greatest number of own queues: each has a branch of the books, and the inbox has one, too. */
+enum { HORA__OWN_QUEUES_MOST = HORA__BRANCHES_MOST - 1 };
+
+/* Makes a backlog. A capacity of HORA_UNBOUNDED makes one with an inbox, which accepts detached tasks. Then
+ * there may also be own queues for workers, which steal from each other (own_queue.h); 0: none. Returns 0,
+ * HORA_EINVAL, HORA_ENOMEM or HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__backlog_new(int capacity, int own_queues,
+                                                          const hora_queue_options *options,
                                                           hora_queue **ret_queue);
+
+/* A worker of a stealing pool begins, or ceases, to have an own queue. Tasks that it leaves there are stolen
+ * by others. */
+void hora__backlog_begin_owning(hora_queue *queue, struct hora__hold *hold);
+void hora__backlog_end_owning(hora_queue *queue, struct hora__hold *hold);
 
 /* Makes the count of tasks that the inbox accepts part of the pool's books. For a backlog that no other
  * thread uses yet; the books must not be read after the queue is freed. */

@@ -85,6 +85,21 @@ int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool,
     return hora_pool_new(&own, ret_pool, reason);
 }
 
+int hora_pool_new_work_stealing(int parallelism, const hora_pool_options *options, hora_pool **ret_pool,
+                                hora_error *reason)
+{
+    hora_pool_options own;
+    int error = take_options(&own, options, reason);
+    if (error < 0)
+        return error;
+    if (parallelism < 0)
+        return hora__refuse(reason, HORA_EINVAL, "parallelism", "parallelism is %d, which is negative",
+                            parallelism);
+    own.core_threads = parallelism > 0 ? parallelism : hora_available_processors();
+    own.stealing = true;
+    return hora_pool_new(&own, ret_pool, reason);
+}
+
 /* ---- executors ---- */
 
 /* The execute function of a pool's executor; `self` is the pool. */

@@ -145,13 +145,30 @@ static int check_spin(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
+/* Own queues of workers need the unbounded queue that hora provides. What depends on the order of the queue
+ * cannot work with them. */
+static int check_stealing(const hora_pool_options *options, hora_error *reason)
+{
+    if (!options->stealing)
+        return 0;
+    if (options->queue != NULL || options->queue_capacity != 0)
+        return hora__refuse(reason, HORA_EINVAL, options->queue != NULL ? "queue" : "queue_capacity",
+                            "stealing needs the pool's own queue without a bound");
+    if (options->admission != NULL || options->grow_after != 0)
+        return hora__refuse(reason, HORA_EINVAL, options->admission != NULL ? "admission" : "grow_after",
+                            "admission and grow_after depend on the order of the queue, which stealing does "
+                            "not keep");
+    return 0;
+}
+
 /* The copy has the size that the library knows; fields that the program does not know are zero. */
 int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool,
                        hora_error *reason)
 {
     /* The order matters: check_threads and the later ones expect sizes that are not negative. */
     static int (*const checks[])(const hora_pool_options *options, hora_error *reason) = {
-        check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__observer_check};
+        check_queue, check_sizes,  check_stealing, check_threads,
+        check_spin,  check_reject, check_stack,    hora__observer_check};
     if (ret_pool == NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL, "ret_pool is NULL");
     if (HORA__TAKE(hora_pool_options, own, given) < 0)

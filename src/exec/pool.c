@@ -142,6 +142,14 @@ static void unref_future(void *item)
     (void)hora_future_unref(item);
 }
 
+/* Returns how many own queues the workers of a stealing pool get; 0: it does not steal. */
+static int count_own_queues(const hora_pool_options *options)
+{
+    assert(options->core_threads >= 0);
+    int threads = hora__pool_max_threads(options);
+    return !options->stealing ? 0 : threads < HORA__OWN_QUEUES_MOST ? threads : HORA__OWN_QUEUES_MOST;
+}
+
 /* Makes the queue that the options ask for: the user's; a synchronous one; an admission queue; or the
  * backlog, for which a build without HORA__FAST has a linked queue. Returns 0 or an error. */
 static int make_queue(hora_pool *pool, const hora_pool_options *options)
@@ -161,9 +169,9 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     hora_ns ageing;
     if (hora__observer_admits(options, &ageing))
         return hora__pool_make_admission_queue(pool, capacity, &own, ageing);
-    if (!HORA__FAST) /* no inbox, and no detached tasks */
+    if (!HORA__FAST && !options->stealing) /* no inbox, and no detached tasks */
         return hora_queue_new_linked(capacity, &own, &pool->queue, NULL);
-    int error = hora__backlog_new(capacity, &own, &pool->queue);
+    int error = hora__backlog_new(capacity, count_own_queues(options), &own, &pool->queue);
     if (error == 0)
         hora__backlog_open_books(pool->queue, &pool->books);
     return error;
@@ -209,6 +217,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->reject_arg = options->arg;
     pool->stack_size = options->stack_size;
     pool->frozen = options->frozen;
+    pool->steals = options->stealing;
     pool->queue_holds = hora__pool_queue_holds(options);
     pool->max_follows = pool->kind == NULL && hora__pool_max_follows(options);
     pool->owner = (struct hora__queue_owner){

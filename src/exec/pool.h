@@ -104,6 +104,7 @@ struct hora_pool {
     bool owns_queue;                         /* the pool frees the queue; false: it is the user's */
     bool queue_holds;                        /* the queue can hold tasks: it is not synchronous */
     bool frozen;                             /* the settings cannot be changed */
+    bool steals;                             /* workers have own queues, and steal from each other */
     size_t stack_size;                       /* of workers, in bytes; 0: the system's default */
     char name[32];                           /* prefix of the workers' names */
     bool max_follows;      /* max_threads is kept equal to core_threads; see hora__pool_max_follows */

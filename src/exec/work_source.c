@@ -40,9 +40,10 @@ static void call_searcher(struct hora__work_source *source, struct hora__wakes *
         taker = hora__waiters_last(&queue->takers); /* the last to fall asleep is the fastest to run */
     if (taker != NULL && kind->claims)
         hora__backlog_recall(queue); /* until then `size` includes tasks that have been claimed */
-    if (taker != NULL && queue->size == 0 && kind->expect != NULL)
-        (void)kind->expect(queue, HORA_FOREVER);
-    if (taker != NULL && (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS)))
+    bool has_task = queue->size > 0;
+    if (taker != NULL && !has_task && kind->expect != NULL)
+        has_task = kind->expect(queue, HORA_FOREVER);
+    if (taker != NULL && (!has_task || HORA__FAULT(SEARCH_NEVER_BEGINS)))
         return;
     if (kind->expect != NULL)
         (void)kind->expect(queue, INT64_MIN); /* a thread is about to search, or no taker waits */

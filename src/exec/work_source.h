@@ -2,13 +2,13 @@
 /* work_source.h - where a pool takes its tasks from
  *
  * A pool takes its tasks from a queue, and hora_pool_queue gives users access to that queue. hora itself
- * provides four kinds: the backlog, with and without a bound (backlog.c), the admission queue
- * (pool_admission.c) and the timer queue of a scheduler (src/sched). Each of them is a struct
- * hora__work_source, whose first member is the queue. A work source does not hand tasks to the threads that
- * wait for them, the takers. It wakes one taker at a time, which then searches for a task (work_source.c),
- * and a worker that is awake takes its next task without waking others (search.c). A queue that waits as the
- * public ones do, which includes every queue that a user gives to a pool, has no struct hora__work_source.
- * The pool uses it through `adapter` in work_source.c.
+ * provides five kinds: the backlog, with and without a bound, and with own queues of workers that steal from
+ * each other (backlog.c), the admission queue (pool_admission.c) and the timer queue of a scheduler
+ * (src/sched). Each of them is a struct hora__work_source, whose first member is the queue. A work source
+ * does not hand tasks to the threads that wait for them, the takers. It wakes one taker at a time, which then
+ * searches for a task (work_source.c), and a worker that is awake takes its next task without waking others
+ * (search.c). A queue that waits as the public ones do, which includes every queue that a user gives to a
+ * pool, has no struct hora__work_source. The pool uses it through `adapter` in work_source.c.
  *
  * Tasks             A work source holds futures, which are its elements, and detached tasks, which have no
  *                   future. A taker provides a struct hora__taken, into which a detached task is copied. A
@@ -28,8 +28,9 @@
 
 /* ---- books ---- */
 
-/* The greatest number of branches. A scheduler has one per inbox lane, a backlog has one. */
-enum { HORA__BRANCHES_MOST = 16 };
+/* The greatest number of branches. A scheduler has one per inbox lane, a backlog has one for its inbox and
+ * one for each own queue of its workers. */
+enum { HORA__BRANCHES_MOST = 64 };
 
 /* The number of tasks that a pool has accepted, and the number of those that have ended. No counter ever
  * falls. */
@@ -170,6 +171,8 @@ struct hora__maker {
 struct hora__hold {
     struct hora__segment *segment; /* from which it may take without the lock; NULL: none */
     int finished;                  /* tasks that it has finished, and that are not in the books yet */
+    bool has_own;                  /* there may be tasks in `own`: the worker has inserted one */
+    struct hora__own_queue *own;   /* in a stealing pool, for the tasks that the worker submits; else NULL */
     /* The worker's activity. If there is no task left to take, it is set to 0, which is HORA__IDLE, before
      * the last finished task is booked: once the books are even, no worker is active. NULL: the visit leaves
      * the last task unbooked, and the worker does both itself. */

@@ -29,6 +29,8 @@
 
 #include "base/build.h"
 #include "base/fault.h"
+#include "exec/backlog.h"
+#include "exec/own_queue.h"
 #include "exec/pool.h"
 #include "exec/pool_admission.h"
 #include "sync/clock.h"
@@ -505,10 +507,15 @@ static void clear_interrupt_of(hora_future *future, const struct hora__nested *n
 
 /* Takes a future out of the queue, to run it out of turn. With admission, *ret_future may be another one,
  * which must run before it. Returns as take_out of struct hora__pool_kind. */
-static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
+static hora_ns take_out(struct hora__worker *worker, hora_future *future, hora_future **ret_future)
 {
     assert(ret_future != NULL);
+    hora_pool *pool = worker->pool;
     *ret_future = future;
+    if (worker->hold.has_own && hora__own_remove(worker->hold.own, future)) {
+        hora__pool_relieve(pool);
+        return INT64_MIN;
+    }
     if (pool->kind != NULL)
         return pool->kind->take_out(pool, future, ret_future);
     if (pool->admission != NULL)
@@ -564,7 +571,7 @@ hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future
         return HORA_FOREVER;
     /* With admission, other tasks of the same key may have to run first, one after the other. */
     do {
-        from = take_out(worker->pool, future, &taken);
+        from = take_out(worker, future, &taken);
         if (from == INT64_MIN)
             run_awaited(worker, taken);
     } while (from == INT64_MIN && taken != future);
@@ -717,6 +724,8 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
     assert(worker->hold.segment == NULL);
     hora_pool *pool = worker->pool;
     bool replaced = hora__worker_is_written_off(worker);
+    if (worker->hold.own != NULL)
+        hora__backlog_end_owning(pool->queue, &worker->hold);
     if (abrupt && !replaced)
         hora__pool_lower_count(pool); /* else hora__worker_get_task or hora__worker_write_off has done it */
     leave_list(worker);
@@ -811,6 +820,8 @@ void hora__worker_begin(void *arg)
     worker->stack = (uintptr_t)__builtin_frame_address(0);
     take_record(worker);
     attach(worker);
+    if (worker->pool->steals)
+        hora__backlog_begin_owning(worker->pool->queue, &worker->hold);
     if (worker->pool->kind != NULL) {
         /* A scheduler's worker takes timers, and series on the short way if nothing sees its runs. */
         worker->taken.run = &worker->timer_run;

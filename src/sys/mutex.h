@@ -46,12 +46,13 @@ typedef pthread_cond_t hora__native_cond;
 /* The ranks, in the order in which a thread may take the locks. */
 enum hora__rank {
     HORA__RANK_OBJECT = 1,    /* a queue or a latch */
-    HORA__RANK_INBOX = 2,     /* an inbox lane, where threads insert without the queue's lock */
-    HORA__RANK_THREAD = 3,    /* a thread record: interrupt flag, descriptor, idleness */
-    HORA__RANK_CLOCK = 4,     /* a virtual clock */
-    HORA__RANK_PARKER = 5,    /* inside the portable parker */
-    HORA__RANK_FREE_LIST = 6, /* the free list of a pool, and its block source */
-    HORA__RANK_NAMES = 7,     /* names of tasks and the measurements under them */
+    HORA__RANK_OWN = 2,       /* the own queue of a worker in a stealing pool */
+    HORA__RANK_INBOX = 3,     /* an inbox lane, where threads insert without the queue's lock */
+    HORA__RANK_THREAD = 4,    /* a thread record: interrupt flag, descriptor, idleness */
+    HORA__RANK_CLOCK = 5,     /* a virtual clock */
+    HORA__RANK_PARKER = 6,    /* inside the portable parker */
+    HORA__RANK_FREE_LIST = 7, /* the free list of a pool, and its block source */
+    HORA__RANK_NAMES = 8,     /* names of tasks and the measurements under them */
 };
 
 /* Defined in builds without assertions that use the lock of one word. Locking is then short enough to be

@@ -22,7 +22,7 @@ static int values[VALUES];
 static void begin(int capacity)
 {
     memset(&books, 0, sizeof books);
-    CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
+    CHECK_OK(hora__backlog_new(capacity, 0, NULL, &queue));
     hora__backlog_open_books(queue, &books);
 }
 
@@ -487,7 +487,7 @@ SCENARIO(bounded_backlog_follows_a_plain_list)
 SWEEP(backlog_survives)
 {
     hora__atomic_init(&gate, 0);
-    int error = hora__backlog_new(HORA_UNBOUNDED, NULL, &queue);
+    int error = hora__backlog_new(HORA_UNBOUNDED, 0, NULL, &queue);
     if (error < 0) {
         CHECK_ERROR(error, HORA_ENOMEM);
         return;

@@ -24,7 +24,7 @@ static void begin(void)
 {
     memset(&books, 0, sizeof books);
     hora__atomic_init(&gate, 0);
-    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, 0, NULL, &queue));
     hora__backlog_open_books(queue, &books);
 }
 

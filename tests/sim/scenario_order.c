@@ -303,7 +303,7 @@ LARGE_SCENARIO(order_of_claims)
     begin_words();
     books = (struct hora__books){.branch_count = 0};
     hora__atomic_init(&gate, 0);
-    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, NULL, &backlog));
+    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, 0, NULL, &backlog));
     hora__backlog_open_books(backlog, &books);
     for (int i = 0; i < TASKS / 2; i++)
         post(i);

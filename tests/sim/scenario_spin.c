@@ -19,7 +19,7 @@ static int values[VALUES];
 static void begin(int capacity)
 {
     memset(&books, 0, sizeof books);
-    CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
+    CHECK_OK(hora__backlog_new(capacity, 0, NULL, &queue));
     hora__backlog_open_books(queue, &books);
     hora__work_source_of(queue)->books = &books;
     hora__work_source_of(queue)->spin = TIME;

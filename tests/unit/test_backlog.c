@@ -45,7 +45,7 @@ TEST_REAL(backlog_refuses_what_it_cannot_count, "")
 {
     int items[5];
     void *item;
-    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, 0, NULL, &queue));
     CHECK_OK(offer_item(queue, &items[0], NULL));
     add_to_size(INT_MAX - 4);
     CHECK_INT(hora__queue_count(queue), INT_MAX - 3);
