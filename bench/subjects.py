@@ -45,7 +45,8 @@ VARIANTS = [("hora-measured", "pools-hora-measured", ["W1"]), ("hora-named", "po
             ("hora-scheduler", "pools-hora-scheduler", ["W1"]),
             ("hora-spin", "pools-hora-spin", ["W2"]), ("futex", "pools-futex", ["W2"]),
             ("hora-timer", "timers-hora-timer", ["W3.cancel", "W3.window", "W6.memory"]),
-            ("hora-future", "timers-hora-future", ["W4"])]
+            ("hora-future", "timers-hora-future", ["W4"]),
+            ("hora-steal", "tasks-hora-steal", ["W9", "W10", "W12"])]
 ONLY_HORA = ["W5.slack"]  # workloads that no peer has a setting for
 IN_OWN_MEMORY = ["W3.reuse", "W6.array"]  # workloads for timers in memory of the caller
 

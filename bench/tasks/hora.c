@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora.c - hora's fixed pool: futures, group, completion service, invoke_all, latch, and execute
  *
+ * Variant: with STEALING, the pool is that of hora_pool_new_work_stealing.
+ *
  * The forms of W11 are a thousand tasks with different names and lines, and ten functions. */
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,7 +22,11 @@ static hora_future *futures[MOST_AT_ONCE];
 
 static void open_pool(int workers)
 {
+#ifdef STEALING
+    MUST(hora_pool_new_work_stealing(workers, NULL, &pool, NULL) == 0);
+#else
     MUST(hora_pool_new_fixed(workers, NULL, &pool, NULL) == 0);
+#endif
     executor = hora_pool_executor(pool);
 }
 
