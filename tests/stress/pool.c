@@ -77,13 +77,15 @@ static void options_random(hora_pool_options *options, struct object *object)
     options->frozen = one_in(6);
     options->keep_cancelled = one_in(6);
     options->spin = has_room && one_in(6) ? HORA_US(20) : 0;
+    options->stealing = options->queue == NULL && options->queue_capacity == 0 && one_in(2);
     options->arg = object;
     object->refuses = options->before != NULL && one_in(2);
-    (void)snprintf(object->text, sizeof object->text, "pool %d (core %d max %d, %s %d, %s%s%s%s%s%s)",
+    (void)snprintf(object->text, sizeof object->text, "pool %d (core %d max %d, %s %d, %s%s%s%s%s%s%s)",
                    object->number, options->core_threads, options->max_threads, queue,
                    options->queue_capacity, reject_name(options->reject), options->before ? " before" : "",
                    options->after ? " after" : "", options->thread_factory ? " factory" : "",
-                   options->keep_cancelled ? " keep-cancelled" : "", options->spin ? " spin" : "");
+                   options->keep_cancelled ? " keep-cancelled" : "", options->spin ? " spin" : "",
+                   options->stealing ? " stealing" : "");
 }
 
 void pool_make(void)
@@ -98,7 +100,7 @@ void pool_make(void)
     observers_random(object, &observers);
     OBSERVE(&options, &observers);
     if (observers.has_admission && options.queue == NULL)
-        options.spin = 0, options.keep_cancelled = false;
+        options.spin = 0, options.keep_cancelled = options.stealing = false;
     atomic_store(&object->may_drop, object->refuses || (options.reject != HORA_REJECT_ABORT &&
                                                         options.reject != HORA_REJECT_BLOCK));
     if (hora_pool_new(&options, &object->pool, NULL) < 0) { /* an option set that is refused, or memory */
