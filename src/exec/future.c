@@ -69,22 +69,12 @@ int hora__future_init(hora_future *future, const hora_task *task, const hora_clo
     return error;
 }
 
-/* The object is prepared inline, and only a virtual clock is asked to count its users: so usually no call
- * interrupts the writes to the new future. */
-HORA__INLINE int init_beside(hora_future *future, const hora_task *task, const struct hora__object *other)
-{
-    int error = hora__object_prepare_beside(&future->object, other, hora__future_destroy);
-    if (error < 0)
-        return error;
-    if (other->clock->source != NULL)
-        hora__clock_acquire(other->clock);
-    hora__future_init_rest(future, task, false);
-    return 0;
-}
-
 int hora__future_init_beside(hora_future *future, const hora_task *task, const struct hora__object *other)
 {
-    return init_beside(future, task, other);
+    int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
+    if (error == 0)
+        hora__future_init_rest(future, task, false);
+    return error;
 }
 
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
@@ -101,6 +91,8 @@ int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future
     return error;
 }
 
+/* The path of a submission without terms. The object is prepared inline, and only a virtual clock is asked to
+ * count its users: so usually no call interrupts the writes to the new future. */
 int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
                             struct hora__shared_free_list *shared_free_list, hora_future **ret_future)
 {
@@ -108,12 +100,16 @@ int hora__future_new_beside(const hora_task *task, const struct hora__object *ot
         hora__shared_free_list_get(shared_free_list, HORA__BLOCK_PLAIN_FUTURE, sizeof(struct hora__seated));
     if (future == NULL)
         return HORA_ENOMEM;
-    int error = init_beside(future, task, other);
-    if (error < 0)
+    int error = hora__object_prepare_beside(&future->object, other, hora__future_destroy);
+    if (error < 0) {
         hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
-    else
-        *ret_future = future;
-    return error;
+        return error;
+    }
+    if (other->clock->source != NULL)
+        hora__clock_acquire(other->clock);
+    hora__future_init_rest(future, task, false);
+    *ret_future = future;
+    return 0;
 }
 
 int hora__future_new_bound(const hora_task *task, const hora_clock *clock, struct hora__extra *extra,

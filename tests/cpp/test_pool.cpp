@@ -273,6 +273,7 @@ void pools_of_every_kind()
 {
     CHECK(hora::pool::single().submit([] { return 1; }).get() == 1);
     CHECK(hora::pool::cached().submit([] { return 2; }).get() == 2);
+    CHECK(hora::pool::work_stealing(2).submit([] { return 4; }).get() == 4);
     hora::pool pool = hora::pool::fixed(1);
     auto future = pool.submit([] { return 3; });
     pool = hora::pool::fixed(2); // closes the first

@@ -61,6 +61,7 @@ struct pool_options {
     span grow_after = {};
     hora_write_fn dump = nullptr;
     void *dump_arg = nullptr;
+    bool stealing = false;
     /* called for each run that throws; see hora/cpp/task.hpp */
     exception_handler on_exception = {};
 
@@ -95,6 +96,7 @@ struct pool_options {
         made.grow_after = grow_after.ns();
         made.dump = dump;
         made.dump_arg = dump_arg;
+        made.stealing = stealing;
         return made;
     }
 };
@@ -269,6 +271,16 @@ class pool {
     static pool cached(const pool_options &options = {})
     {
         return made_by(options, hora_pool_new_cached);
+    }
+
+    /* A pool for tasks that submit tasks: each worker has its own queue, and others steal from it. A
+     * parallelism of 0 means hora_available_processors. */
+    static pool work_stealing(int parallelism = 0, const pool_options &options = {})
+    {
+        return made_by(options,
+                       [parallelism](const hora_pool_options *native, hora_pool **made, hora_error *reason) {
+                           return hora_pool_new_work_stealing(parallelism, native, made, reason);
+                       });
     }
 
     pool(pool &&other) noexcept
