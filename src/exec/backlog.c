@@ -438,9 +438,9 @@ static int offer(hora_queue *queue, const struct hora__offer *offer)
 {
     assert(has_inbox(queue));
     struct backlog *backlog = backlog_of(queue);
-    hora__mutex_lock(&backlog->inbox_lock);
+    hora__mutex_lock_as(&backlog->inbox_lock, HORA__RANK_INBOX);
     int error = insert_locked(backlog, offer);
-    hora__mutex_unlock(&backlog->inbox_lock);
+    hora__mutex_unlock_as(&backlog->inbox_lock, HORA__RANK_INBOX);
     if (error == HORA_EFULL)
         error = offer_again(backlog, offer);
     if (error == 0 && hora__atomic_load(&backlog->wanted) != 0) /* after the insertion: see expect */

@@ -148,7 +148,7 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
         drop_task(future); /* I2 of future.c: it never ran */
     if (future->has_result && future->by.result != NULL && future->task.drop_result != NULL)
         future->task.drop_result(future->by.result); /* I3 of future.c */
-    if (future->event != NULL) {
+    if (future->has_event) {
         hora__event_destroy(future->event);
         hora__free(future->event);
     }

@@ -193,7 +193,7 @@ void hora__future_destroy(struct hora__object *object)
     assert(hora__list_is_empty(&future->waiters));
     bool has_result = future->has_result && future->by.result != NULL && future->task.drop_result != NULL;
     if (future->owes_drop || future->owns_name || has_result || future->listeners != NULL ||
-        future->event != NULL || future->kind == HORA__FUTURE_BOUND) {
+        future->has_event || future->kind == HORA__FUTURE_BOUND) {
         if (hora__future_ends_later(future))
             return;
         hora__future_release(future);
@@ -261,7 +261,7 @@ static void announce_locked(hora_future *future, struct completion *after)
     assert(hora__mutex_held(&future->object.lock));
     after->wakes.count = 0;
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
-    if (future->event != NULL)
+    if (future->has_event)
         hora__event_set(future->event, true);
     after->has_listeners = future->listeners != NULL; /* a listener that is added later is called at once */
     after->drops_task = future->owes_drop && future->runner == NULL; /* I2 */
@@ -372,7 +372,7 @@ __attribute__((noinline)) static void tell_worker_observer_locked(
 static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
 {
     assert(thread == hora__thread_existing() && future->task.run != NULL);
-    hora__mutex_lock(&future->object.lock);
+    hora__mutex_lock_as(&future->object.lock, HORA__RANK_OBJECT);
     bool runs = hora__future_state(future) == HORA__FUTURE_NEW &&
                 (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
     if (runs) {
@@ -383,7 +383,7 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
     }
     if (thread->worker_observer != NULL)
         tell_worker_observer_locked(future, thread->worker_observer);
-    hora__mutex_unlock(&future->object.lock);
+    hora__mutex_unlock_as(&future->object.lock, HORA__RANK_OBJECT);
     return runs;
 }
 
@@ -396,7 +396,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
 {
     assert(thread == hora__thread_existing());
     struct completion after;
-    hora__mutex_lock(&future->object.lock);
+    hora__mutex_lock_as(&future->object.lock, HORA__RANK_OBJECT);
     if (future->runner == thread)
         thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
     future->runner = NULL; /* from now on a cancel does not interrupt this thread */
@@ -410,7 +410,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
             keep_name_locked(future);
         future->owes_drop = false;
     }
-    hora__mutex_unlock(&future->object.lock);
+    hora__mutex_unlock_as(&future->object.lock, HORA__RANK_OBJECT);
     if (callbacks != NULL && callbacks->cannot_go_on != NULL && end == HORA__GOES_ON && !stays_new)
         /* before code of the user can see the end of the series */
         callbacks->cannot_go_on(callbacks->context);
@@ -611,7 +611,7 @@ HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
     assert(hora__mutex_held(&future->object.lock));
     return hora__future_state(future) == HORA__FUTURE_NEW && future->runner == NULL &&
            (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_WAKES_NO_WAITER)) &&
-           future->listeners == NULL && hora__future_row(future) == NULL && future->event == NULL &&
+           future->listeners == NULL && hora__future_row(future) == NULL && !future->has_event &&
            future->task.drop == NULL && future->owner != NULL && future->owner->counts_cancelled == NULL;
 }
 

@@ -98,7 +98,8 @@ enum hora__future_kind {
 };
 
 /* The fields are arranged so that the struct has little padding: a program may have millions of futures, and
- * the time to make one depends on its size. */
+ * the time to make one depends on its size. The last ones share a cache line that a worker usually does not
+ * touch when it runs the future, so that the line stays where futures are made (tools/shared-lines). */
 struct hora_future {
     struct hora__object object; /* lock, clock, and the future's reference count */
     hora__atomic state;         /* an enum hora__future_state; written under the lock, read by any thread */
@@ -122,6 +123,7 @@ struct hora_future {
             bool limit_interrupts : 1; /* its run was interrupted because a time limit had passed */
             bool nudged : 1;           /* set by hora__future_nudge, cleared when a waiting worker helps */
             bool owns_name : 1;        /* task.name is a copy, freed with the future */
+            bool has_event : 1;        /* `event` exists */
             bool is_pending : 1;       /* it is in a thread's list of futures to conclude, see conclude.c */
             bool calls_late : 1;       /* is_pending: that thread will call its listeners */
             bool drops_late : 1;       /* is_pending: that thread will drop its task */
@@ -144,7 +146,7 @@ struct hora_future {
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
     hora_task task;            /* immutable except for its name, see I5 in future.c; a promise has no `run` */
     hora_future *next;         /* in a hora_future_list; belongs to the owner of the list */
-    struct hora__event *event; /* its descriptor is readable once the future is done; NULL: not made */
+    struct hora__event *event; /* has_event: its descriptor is readable once the future is done */
 };
 
 /* Reads the state without the lock. A thread that reads a final state also sees the result and the failure,
@@ -231,7 +233,6 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
     future->listeners = NULL;
     future->task = *task;
     future->next = NULL;
-    future->event = NULL;
     if (in_caller_memory)
         ((struct hora__caller_owned_future *)future)->reclaimer = NULL;
 }
@@ -265,7 +266,7 @@ HORA__INLINE void hora__future_release(hora_future *future)
 {
     assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
     if (future->owes_drop || future->owns_name || (future->has_result && future->by.result != NULL) ||
-        future->listeners != NULL || future->event != NULL)
+        future->listeners != NULL || future->has_event)
         hora__future_release_rest(future);
 }
 

@@ -529,7 +529,7 @@ const hora_task *hora_future_task(const hora_future *future)
  * made on demand. HORA_ENOMEM, and the errors of hora__event_init. */
 static int make_event_locked(hora_future *future)
 {
-    assert(hora__mutex_held(&future->object.lock) && future->event == NULL);
+    assert(hora__mutex_held(&future->object.lock) && !future->has_event);
     struct hora__event *event = hora__alloc(1, sizeof *event);
     int error = event == NULL ? HORA_ENOMEM : hora__event_init(event);
     if (error < 0) {
@@ -537,6 +537,7 @@ static int make_event_locked(hora_future *future)
         return error;
     }
     future->event = event;
+    future->has_event = true;
     if (hora_future_is_done(future))
         hora__event_set(event, true);
     return 0;
@@ -548,7 +549,7 @@ int hora_future_fd(hora_future *future)
     if (result < 0)
         return result;
     hora__mutex_lock(&future->object.lock);
-    if (future->event == NULL)
+    if (!future->has_event)
         result = make_event_locked(future);
     if (result == 0)
         result = future->event->fd;

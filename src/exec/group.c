@@ -292,13 +292,13 @@ static int submit_listed(hora_group *group, const hora_executor *executor, const
 /* Gives a seat to a new future. */
 static int take_seat(hora_group *group, hora_future *future)
 {
-    hora__mutex_lock(&group->object.lock);
+    hora__mutex_lock_as(&group->object.lock, HORA__RANK_OBJECT);
     bool is_awaited = !hora__list_is_empty(&group->waiters) || hora__ready_fd_get(&group->ready) >= 0;
     bool reserves = !is_awaited || HORA__FAULT(GROUP_RESERVES_WHILE_AWAITED);
     int error = hora__members_seat_locked(&group->members, future, reserves); /* I3 */
     if (error == 0 && is_awaited)
         show_locked(group);
-    hora__mutex_unlock(&group->object.lock);
+    hora__mutex_unlock_as(&group->object.lock, HORA__RANK_OBJECT);
     return error;
 }
 

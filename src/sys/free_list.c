@@ -30,6 +30,9 @@ enum {
     CHUNK_BYTES = 64 * 1024, /* a multiple of the page size of most systems */
     SIMULATED_BLOCKS = 2,    /* blocks of a chunk in the simulator, so that few tasks fill one */
     WORD = 8,                /* the unit of offsets, and the least alignment of blocks */
+    /* The first block begins at a cache line, and so do the others if their size is a multiple of a line: then
+     * two of them, which different threads may use, have no line in common. */
+    FIRST_BLOCK = 64,
 #ifdef HORA__CHECKS_MEMORY
     FENCE = 16 /* bytes behind a block that rest while it is in use */
 #else
@@ -61,7 +64,7 @@ struct hora__chunk {
 };
 
 static_assert(CHUNK_BYTES / WORD <= UINT16_MAX, "an offset has 16 bits");
-static_assert(sizeof(struct hora__chunk) % WORD == 0, "blocks are aligned");
+static_assert(sizeof(struct hora__chunk) <= FIRST_BLOCK && FIRST_BLOCK % WORD == 0, "blocks are aligned");
 
 void hora__free_list_init(struct hora__free_list *list, size_t least, size_t align, int spare_most)
 {
@@ -104,7 +107,7 @@ static size_t stride_of(const struct hora__free_list *list, int size_index)
  * spare chunk serves any block size. */
 static size_t bytes_of(const struct hora__free_list *list)
 {
-    size_t header = round_up(list, sizeof(struct hora__chunk));
+    size_t header = round_up(list, FIRST_BLOCK);
     size_t largest = stride_of(list, HORA__FREE_LIST_SIZES - 1);
     if (!chunks_are_shared())
         return header + largest;
@@ -114,7 +117,7 @@ static size_t bytes_of(const struct hora__free_list *list)
 /* Returns the block with a number, from 0 on. */
 static char *block_at(struct hora__chunk *chunk, int number)
 {
-    return (char *)chunk + round_up(chunk->list, sizeof *chunk) +
+    return (char *)chunk + round_up(chunk->list, FIRST_BLOCK) +
            (size_t)number * stride_of(chunk->list, chunk->size_index);
 }
 
@@ -195,7 +198,7 @@ static struct hora__chunk *begin_chunk(struct hora__free_list *list, int size_in
     chunk->size_index = size_index;
     chunk->cut = chunk->used = 0;
     chunk->most = 1;
-    size_t blocks = chunk->bytes - round_up(list, sizeof *chunk);
+    size_t blocks = chunk->bytes - round_up(list, FIRST_BLOCK);
     if (chunks_are_shared())
         chunk->most = (int)(blocks / stride_of(list, size_index));
     assert(chunk->most > 0);
