@@ -58,7 +58,8 @@ static void add_sample(struct demo_view *view, int64_t rate, hora_ns late)
     view->lates[view->samples++] = late;
 }
 
-/* Takes a sample if it is time for one. If this thread could not run for some time, the sample is longer. */
+/* Takes a sample if it is time for one. If this thread was not running when it was due, the sample is
+ * longer. */
 static void sample(struct demo *demo, int64_t runs)
 {
     struct demo_view *view = &demo->view;

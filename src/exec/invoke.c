@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invoke.c - executing many tasks and waiting for all of them, or for one
  *
- * All               The call gets the memory of all futures before it executes the first, so that nothing runs
- *                   if there is not enough memory. Then it makes and executes them one by one, and waits for
- *                   them one by one. If the caller is a worker of the same pool, its wait runs the tasks that
- *                   are still queued. The futures of a pool are made only now, because its workers take tens
- *                   of microseconds to wake up after the first: in this time the call makes hundreds of
- *                   futures.
+ * All               The call gets the memory of all futures before it executes the first, so that nothing
+ *                   runs if there is not enough memory. Then it makes and executes them one by one, and waits
+ *                   for them. If the caller is a worker of the same pool, its wait runs the tasks that are
+ *                   still queued. The futures of a pool are not made before, because its workers take tens of
+ *                   microseconds to wake up after the first task: in this time the call makes hundreds of
+ *                   futures. Other executors get futures that were all made before.
  * Any               A completion service reports the futures that are done. Whenever there is none, the call
  *                   executes one more task.
  * Tasks             Once the arguments have been checked, the call owns all tasks. When it returns, it drops

@@ -336,7 +336,7 @@ static void *wait_for_next(struct hora__work_source *source, struct hora__hold *
     return error == 0 ? item : NULL;
 }
 
-/* As many finished tasks a worker leaves unbooked while it runs tasks of its own queue. */
+/* The most finished tasks that a worker leaves unbooked while it runs tasks of its own queue. */
 enum { UNBOOKED_MOST = 1 << 16 };
 
 /* Takes the newest task from the worker's own queue. NULL: there is none. Not inlined, because only stealing
@@ -355,8 +355,8 @@ __attribute__((noinline)) static void *take_own(hora_queue *queue, struct hora__
     return item;
 }
 
-/* The steps, from the cheapest on: take from the own queue of the worker; claim without the lock; join the offer of another worker; take under the
- * lock; become idle and wait in the same visit. */
+/* The steps, from the cheapest on: take from the own queue of the worker; claim without the lock; join the
+ * offer of another worker; take under the lock; become idle and wait in the same visit. */
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                       struct hora__books *books)
 {

@@ -7,8 +7,8 @@
  *                   collects: it moves the segments of the own queues into the container. So all other
  *                   operations of the queue are those of the backlog.
  * Waking            A taker that goes to sleep looks at the own queues after it has set `wanted`, and a
- *                   worker reads `wanted` after it has inserted a task. Both take the lock of the own queue in
- *                   between. So the taker finds the task, or the worker has a taker woken.
+ *                   worker reads `wanted` after it has inserted a task. Both take the lock of the own queue
+ *                   in between. So the taker finds the task, or the worker has a taker woken.
  * Locks             The lock of an own queue comes after that of the queue, and before that of the inbox. */
 #include <assert.h>
 #include <stddef.h>

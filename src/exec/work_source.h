@@ -2,13 +2,13 @@
 /* work_source.h - where a pool takes its tasks from
  *
  * A pool takes its tasks from a queue, and hora_pool_queue gives users access to that queue. hora itself
- * provides five kinds: the backlog, with and without a bound, and with own queues of workers that steal from
- * each other (backlog.c), the admission queue (pool_admission.c) and the timer queue of a scheduler
- * (src/sched). Each of them is a struct hora__work_source, whose first member is the queue. A work source
- * does not hand tasks to the threads that wait for them, the takers. It wakes one taker at a time, which then
- * searches for a task (work_source.c), and a worker that is awake takes its next task without waking others
- * (search.c). A queue that waits as the public ones do, which includes every queue that a user gives to a
- * pool, has no struct hora__work_source. The pool uses it through `adapter` in work_source.c.
+ * provides five kinds: the backlog, with and without a bound (backlog.c), and with own queues of workers that
+ * steal from each other (stealing.c), the admission queue (pool_admission.c) and the timer queue of a
+ * scheduler (src/sched). Each of them is a struct hora__work_source, whose first member is the queue. A work
+ * source does not hand tasks to the threads that wait for them, the takers. It wakes one taker at a time,
+ * which then searches for a task (work_source.c), and a worker that is awake takes its next task without
+ * waking others (search.c). A queue that waits as the public ones do, which includes every queue that a user
+ * gives to a pool, has no struct hora__work_source. The pool uses it through `adapter` in work_source.c.
  *
  * Tasks             A work source holds futures, which are its elements, and detached tasks, which have no
  *                   future. A taker provides a struct hora__taken, into which a detached task is copied. A

@@ -30,8 +30,8 @@ enum {
     CHUNK_BYTES = 64 * 1024, /* a multiple of the page size of most systems */
     SIMULATED_BLOCKS = 2,    /* blocks of a chunk in the simulator, so that few tasks fill one */
     WORD = 8,                /* the unit of offsets, and the least alignment of blocks */
-    /* The first block begins at a cache line, and so do the others if their size is a multiple of a line: then
-     * two of them, which different threads may use, have no line in common. */
+    /* The first block begins at a cache line, and so do the others if their size is a multiple of a line:
+     * then two of them, which different threads may use, have no line in common. */
     FIRST_BLOCK = 64,
 #ifdef HORA__CHECKS_MEMORY
     FENCE = 16 /* bytes behind a block that rest while it is in use */

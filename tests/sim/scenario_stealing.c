@@ -442,7 +442,7 @@ LARGE_SCENARIO(stealing_cancel_meets_steal)
     CHECK_OK(hora_pool_free(pool));
 }
 
-/* Whichever allocation or thread start fails: accepted tasks run, and others are the caller's. */
+/* An allocation or a thread start fails: accepted tasks run, and the caller keeps the others. */
 SWEEP(stealing_pool_without_memory)
 {
     drops = accepted = 0;

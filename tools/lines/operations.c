@@ -3,9 +3,10 @@
  *
  *     operations NAME THREADS COUNT [turns]
  *
- * THREADS threads together do COUNT operations, after as many that are not recorded. With `turns`, they do one
- * operation each, in turn: then each operation finds the lines of the one before it with another thread, as it
- * would if all threads ran on processors of their own. Prints what recorder_print prints. The operations are those of the benchmark (bench/README.md):
+ * THREADS threads together do COUNT operations, after as many that are not recorded. With `turns`, they do
+ * one operation each, in turn: then each operation finds the lines of the one before it with another thread,
+ * as it would if all threads ran on processors of their own. Prints what recorder_print prints. The
+ * operations are those of the benchmark (bench/README.md):
  *
  *   execute   W1: hora_pool_execute on a pool with two workers, until all tasks have run
  *   offer     the same, while the workers are held up
