@@ -30,6 +30,9 @@ HORA_BEGIN_DECLS
     X(HORA_EBADMSG, -EBADMSG, "the data is damaged")                                   \
     X(HORA_ERANGE, -ERANGE, "value out of range")                                      \
     X(HORA_ENOTSUP, -ENOTSUP, "not supported by this object or on this system")        \
+    X(HORA_EEXIST, -EEXIST, "already exists")                                          \
+    X(HORA_EACCES, -EACCES, "permission denied")                                       \
+    X(HORA_ENOSPC, -ENOSPC, "no space left on the device")                             \
     X(HORA_EINTERRUPTED, -4097, "the thread was interrupted")                          \
     X(HORA_ECLOSED, -4098, "the object is closed")                                     \
     X(HORA_EFULL, -4099, "the queue is full, or no thread is waiting for the element") \

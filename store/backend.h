@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend.h - what a database must do for a store
+ *
+ * A backend keeps rows and compares numbers; it knows nothing of schedules. Three exist: sqlite.c, postgres.c
+ * and memory.c. tests/store/contract runs the same tests on all of them, and this comment is the contract.
+ *
+ * ROWS. There are five kinds:
+ *
+ *   meta      the version of the tables, and an id of the store
+ *   node      one for each start of a node: its lease. The id is never used again
+ *   firing    one for each task that is not dead: its next or current firing. A recurring task whose runs may
+ *             overlap has one for the next firing, which has its key, and one for each run in progress
+ *   series    one for each recurring task: the definition and the payload, which do not change from firing to
+ *             firing. Freed with the last firing of the task
+ *   dead      tasks whose attempts are used up
+ *   history   a record for each run, of tasks that want that
+ *
+ * Backends never interpret `definition`, a text that rules.c reads and writes. NULL means all defaults.
+ *
+ * TIME is in microseconds since 1970, by the clock of the store, read when the call executes: for PostgreSQL
+ * clock_timestamp(), not the start of the transaction. A node's own time is never compared with it.
+ *
+ * A FIRING is in one of these states. Only the transitions named here exist:
+ *
+ *   waiting   owner is 0. It can be claimed when due <= now + horizon
+ *   claimed   owner is a node. `fence` has the value of this claim
+ *   paused    owner is 0 and `paused`: it cannot be claimed
+ *
+ *   claim     waiting -> claimed: owner = node, fence = fence + 1, attempt = attempt + 1
+ *   settle    claimed -> waiting or gone, only if owner and fence are those of the claim
+ *   release   claimed -> waiting, when the lease of the owner has ended: see `reap`
+ *   change    any state: put with replace, cancel, retime, pause, resume
+ *
+ * A change of a claimed firing must not disturb the run in progress. It is recorded in the row and takes
+ * effect when the firing is settled or released:
+ *
+ *   change_due     HORA__UNCHANGED, or when the firing is due after the current run, instead of what the
+ *                  settlement says; attempt becomes 0 and `planned` becomes this time. A settlement that
+ *                  would delete the row does not delete it
+ *   change_cancel  the row is deleted when it is settled or released, whatever the settlement says
+ *   paused         the row is paused when it is settled or released
+ *
+ * INVARIANTS, which the contract suite checks:
+ *
+ *   B1  A firing has at most one owner, and only a claim sets it.
+ *   B2  Fences of one firing strictly increase, also after a failover of PostgreSQL that lost commits: the
+ *       upper 23 bits of a fence are the timeline of the server (0 elsewhere), the lower 40 bits count.
+ *   B3  A settlement with another owner or fence than the row changes nothing and is reported as stale. To
+ *       send a settlement again is therefore harmless.
+ *   B4  A claim succeeds only while the lease of the node is valid by the clock of the store, in the same
+ *       transaction. So does a renewal: a lease that has ended is never extended.
+ *   B5  No firing is claimed when due > now + horizon; `paused` ones never.
+ *   B6  Every call is one transaction: it happens as a whole or not at all.
+ *   B7  A key is on at most one firing.
+ *   B8  When a call that writes has returned 0, its effects survive a crash of process, server and
+ *   machine. */
+#ifndef HORA_STORE_BACKEND_H
+#define HORA_STORE_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hora/error.h>
+#include <hora/store.h>
+
+enum {
+    HORA__LANES = 4,             /* priorities: lane 0 is HORA_PRIORITY_URGENT, 3 is HORA_PRIORITY_LOW */
+    HORA__SCHEMA_VERSION = 1,    /* of the tables that this version of hora creates */
+    HORA__SCHEMA_COMPATIBLE = 1, /* the oldest version of hora's tables whose nodes can work with them */
+};
+
+/* No change is recorded in a firing; see change_due above. */
+#define HORA__UNCHANGED INT64_MIN
+/* A time that never comes. */
+#define HORA__NEVER INT64_MAX
+
+/* A database that cannot be reached, and a lease that has ended, are not errors of the caller. Backends
+ * return these besides the codes of hora/error.h:
+ *
+ *   HORA_EIO       the connection is lost, or the disk fails. Whether the call has had an effect is not known
+ *   HORA_EEXPIRED  the lease has ended: the node must drop its claims and join again
+ *   HORA_ETIMEDOUT, HORA_EBUSY    the statement took too long, or waited too long for a lock; no effect
+ *   HORA_ENOSPC    no effect
+ *   HORA_EBADMSG   the database is damaged
+ */
+
+typedef struct hora__lease {
+    int64_t node;            /* id of the node, from a sequence: never a host name or a pid */
+    uint8_t incarnation[16]; /* random; also compared, because a failover may forget that an id was given */
+    int64_t ttl_us;
+} hora__lease;
+
+typedef struct hora__bytes {
+    const void *data; /* NULL means none */
+    size_t size;
+} hora__bytes;
+
+/* A firing as it is put. */
+typedef struct hora__put {
+    const char *handler;
+    const char *key; /* NULL means none */
+    hora_if_exists if_exists;
+    int64_t revision;       /* for HORA_IF_EXISTS_UPGRADE */
+    bool recurring;         /* gets a series row with definition, revision and payload */
+    const char *definition; /* NULL means all defaults */
+    bool same_time;         /* replace: keep planned and due of the old row if its definition is equal */
+    hora__bytes payload;
+    int lane;
+    bool history;
+    bool after_now;       /* planned and due count from the store's now; otherwise since 1970 */
+    int64_t planned, due; /* a due in the past is stored as now, so that claims need not look far back */
+} hora__put;
+
+typedef struct hora__put_done {
+    hora_put done;
+    int64_t id;
+} hora__put_done;
+
+/* A firing as a node receives it. The memory belongs to the backend until the next exchange. */
+typedef struct hora__claim {
+    int64_t id;
+    int64_t series;   /* id of the series row; 0 for a one-shot task */
+    int64_t revision; /* of the series row, which grows with every change of it; 0 for a one-shot task */
+    int64_t planned, due;
+    int64_t fence;
+    int attempt;          /* 1 for the first */
+    int64_t firings;      /* of the task that have ended */
+    int64_t gave_up;      /* firings in a row that gave up */
+    int64_t last_success; /* end of the latest successful run; 0 means none */
+    bool history;
+    int lane;
+    int handler;            /* index into `handlers` of the exchange */
+    const char *key;        /* NULL means none */
+    const char *definition; /* one-shot tasks; NULL means all defaults, and for recurring tasks */
+    hora__bytes payload;    /* one-shot tasks */
+} hora__claim;
+
+/* What becomes of a claimed firing. */
+typedef enum hora__settle_kind {
+    /* delete the row: a one-shot task that has ended, or a series that has */
+    HORA__SETTLE_DONE = 1,
+    /* plan the next firing of a series: planned, due; attempt = 0, firings + 1 */
+    HORA__SETTLE_ADVANCE,
+    /* another attempt: due; owner = 0 */
+    HORA__SETTLE_RETRY,
+    /* move the row to the dead tasks */
+    HORA__SETTLE_DEAD,
+    /* it was not started: owner = 0, attempt - 1, due unchanged or now if that has passed */
+    HORA__SETTLE_RELEASE,
+    /* before the run of HORA_AT_MOST_ONCE: a one-shot row is deleted; a row of a series gets planned, due,
+     * attempt = 0 and firings + 1 but keeps its owner and fence, so that the series does not overlap. A later
+     * ADVANCE of that claim sets only planned, due and owner */
+    HORA__SETTLE_START,
+    /* before a run that may overlap: a new row for planned, due takes over the key, and this row, without it,
+     * stays claimed until DONE. Refused with HORA__SETTLED_FULL if overlap_max rows of the series run, this
+     * one included */
+    HORA__SETTLE_FORK,
+} hora__settle_kind;
+
+typedef struct hora__settle {
+    int64_t id, fence;
+    int64_t owner; /* the node that claimed it: that of the lease, or an earlier one of the same process */
+    hora__settle_kind kind;
+    int64_t planned, due; /* ADVANCE, RETRY (due), START, FORK */
+    bool after_now;       /* planned and due count from the store's now: fixed delays and back-off */
+    int overlap_max;      /* FORK */
+    int64_t skipped;      /* planned times that ADVANCE leaves out, for the record */
+
+    /* the run, for the row and for the record; outcome 0 means that there was no run */
+    hora_run_outcome outcome;
+    int code;
+    int64_t run_us;  /* how long the run took: its record ends now, and starts that long ago */
+    int64_t gave_up; /* new number of firings in a row that gave up */
+    bool history;    /* write a record */
+    int attempt;     /* for the record, with `ran_planned` */
+    int64_t ran_planned;
+    hora__bytes note;
+} hora__settle;
+
+typedef enum hora__settled {
+    HORA__SETTLED_OK = 1,
+    HORA__SETTLED_STALE, /* owner or fence differ: nothing was changed */
+    HORA__SETTLED_FULL,  /* FORK: too many run already; nothing was changed */
+} hora__settled;
+
+/* All that a node says and hears in one transaction. The order inside is: renew, settle, claim. */
+typedef struct hora__exchange {
+    bool renew; /* extend the lease to now + ttl */
+    const hora__settle *settles;
+    size_t settle_count;
+    hora__settled *ret_settled; /* array of settle_count, provided by the caller */
+
+    const char *const *handlers; /* claim only firings with these; the array does not change */
+    int handler_count;
+    int64_t horizon_us;
+    /* For each lane: claim at most this many (0: do not look), and only due >= low. A node looks at
+     * everything (low = INT64_MIN) about once a second and when told to, and otherwise only beyond the
+     * time up to which it has claimed all. So dead rows that PostgreSQL cannot remove yet cost once a
+     * second, not every time */
+    int claim_limit[HORA__LANES];
+    int64_t low[HORA__LANES];
+
+    const hora__claim *ret_claims;
+    size_t ret_claim_count;
+    int64_t ret_now;        /* the store's clock, as late as possible in the transaction */
+    int64_t ret_lease_left; /* us until the lease ends */
+    int64_t
+        ret_next_due[HORA__LANES]; /* earliest due of a waiting firing of any handler; HORA__NEVER: none */
+    /* firings of this node with change_cancel, that is runs to stop: ids, valid until the next exchange.
+     * Backends may report them only when they renew */
+    const int64_t *ret_cancelled;
+    size_t ret_cancelled_count;
+} hora__exchange;
+
+/* The series row of a claim. Valid until the next call of read_series or exchange. */
+typedef struct hora__series {
+    int64_t revision;
+    const char *definition;
+    hora__bytes payload;
+} hora__series;
+
+typedef enum hora__change_kind {
+    HORA__CHANGE_CANCEL = 1, /* result: a hora_cancel. Dead tasks are removed, too: HORA_CANCEL_REMOVED */
+    HORA__CHANGE_RETIME,     /* result: 0 */
+    HORA__CHANGE_PAUSE,      /* result: 1, or 0 if it was paused */
+    HORA__CHANGE_RESUME,     /* result: 1, or 0 if it was not paused */
+    HORA__CHANGE_REVIVE,     /* result: 0; a dead task */
+} hora__change_kind;
+
+typedef struct hora__change {
+    hora__change_kind kind;
+    const char *key; /* or */
+    int64_t id;
+    int64_t due; /* RETIME */
+} hora__change;
+
+typedef struct hora__backend_ops hora__backend_ops;
+
+/* The common part of all backends; each has more after it. */
+typedef struct hora__backend {
+    const hora__backend_ops *ops;
+    hora_store_options options; /* complete: no field means "default" any more */
+} hora__backend;
+
+/* Callbacks of list and history get complete public structs, with `schedule` of the former NULL and
+ * `definition` beside it. */
+typedef int (*hora__info_fn)(hora_durable_info *info, const char *definition, void *arg);
+
+/* The calls. `reason` is never NULL. put, change, list, history, trim, stats, put_joined and wake may be
+ * called by any thread at any time; the backend has a connection of its own for them, and a lock around it.
+ * join, exchange, read_series, reap, leave and wait are called by one thread at a time, with their own
+ * connection. transactions may run on any thread, each with a connection of its own. */
+struct hora__backend_ops {
+    bool shared;       /* several processes can open it */
+    bool transactions; /* begin, settle_in and end exist */
+
+    void (*close)(hora__backend *backend);
+
+    /* Inserts or changes firings; all or none. On error, *ret_wrong is the index of the task that was
+     * refused, or `count`. Returns HORA_EEXIST, or an error of the database. After an unknown outcome
+     * (HORA_EIO) the backend itself reconnects, finds out and repeats, within the statement timeout. Wakes
+     * nodes if a due time is near. */
+    int (*put)(hora__backend *backend, const hora__put *puts, size_t count, hora__put_done *ret_done,
+               size_t *ret_wrong, hora_error *reason);
+
+    /* The same in a transaction of the caller, with its sqlite3 or PGconn. */
+    int (*put_joined)(hora__backend *backend, void *connection, const hora__put *puts, size_t count,
+                      hora__put_done *ret_done, size_t *ret_wrong, hora_error *reason);
+
+    /* Returns what hora__change_kind says; HORA_ENOENT except for CANCEL, whose result is
+     * HORA_CANCEL_TOO_LATE. */
+    int (*change)(hora__backend *backend, const hora__change *change, hora_error *reason);
+
+    int (*list)(hora__backend *backend, const hora_durable_filter *filter, hora__info_fn fn, void *arg,
+                hora_error *reason);
+    int (*history)(hora__backend *backend, const hora_history_filter *filter, hora_run_record_fn fn,
+                   void *arg, hora_error *reason);
+    int (*trim)(hora__backend *backend, int64_t before_us, int64_t *ret_deleted, hora_error *reason);
+    int (*stats)(hora__backend *backend, hora_store_stats *ret_stats, hora_error *reason);
+    int (*wake)(hora__backend *backend, hora_error *reason);
+
+    /* Makes a new node with a lease until now + ttl_us. */
+    int (*join)(hora__backend *backend, const char *name, int64_t ttl_us, hora__lease *ret_lease,
+                hora_error *reason);
+
+    /* One transaction; see hora__exchange. Reconnects first if the connection is lost. HORA_EEXPIRED: the
+     * lease has ended, and nothing was changed. */
+    int (*exchange)(hora__backend *backend, const hora__lease *lease, hora__exchange *exchange,
+                    hora_error *reason);
+
+    int (*read_series)(hora__backend *backend, int64_t series, hora__series *ret_series, hora_error *reason);
+
+    /* Releases the firings of nodes whose lease has ended, at most `limit`, and deletes such nodes when they
+     * have none left. A released firing is due now, if its time has passed. Its lost run gets a record.
+     * After a failover of PostgreSQL it does nothing until every living node has had the time to renew. */
+    int (*reap)(hora__backend *backend, const hora__lease *lease, int limit, int64_t *ret_released,
+                hora_error *reason);
+
+    /* Releases all firings of the node, without counting an attempt, and deletes it. */
+    int (*leave)(hora__backend *backend, const hora__lease *lease, hora_error *reason);
+
+    /* A descriptor that is readable when the store may have changed; -1: there is none, so poll. drain makes
+     * it unreadable and returns the earliest due of the changes, or INT64_MIN if it is not known. The
+     * descriptor may change after a call that has reconnected. */
+    int (*wake_fd)(hora__backend *backend);
+    int64_t (*wake_drain)(hora__backend *backend);
+
+    /* HORA_EFFECT_ONCE. begin opens a transaction in a connection of its own. settle_in settles in it: 1
+     * if it counts, 0 if it is stale. end commits or rolls back, and takes the connection back. */
+    int (*begin)(hora__backend *backend, void **ret_connection, hora_error *reason);
+    int (*settle_in)(hora__backend *backend, void *connection, const hora__lease *lease,
+                     const hora__settle *settle, hora_error *reason);
+    int (*end)(hora__backend *backend, void *connection, bool commit, hora_error *reason);
+};
+
+/* Each opens its database, creates or upgrades the tables, and checks their version. `address` is the part of
+ * the address after the scheme for sqlite (a path) and the whole address for postgres. */
+int hora__sqlite_open(const char *path, const hora_store_options *options, hora__backend **ret_backend,
+                      hora_error *reason);
+int hora__postgres_open(const char *address, const hora_store_options *options, hora__backend **ret_backend,
+                        hora_error *reason);
+int hora__memory_open(const hora_store_options *options, hora__backend **ret_backend, hora_error *reason);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.h - what follows a run: the next firing, another attempt, or the end
+ *
+ * These functions only compute. All times are microseconds of the store's clock. `next` is the trigger that a
+ * node has registered for a definition of HORA__KIND_TRIGGER, and NULL for the other kinds. */
+#ifndef HORA_STORE_RULES_H
+#define HORA_STORE_RULES_H
+
+#include "backend.h"
+#include "definition.h"
+
+/* The first firing of a new task, from `at` or `initial_delay` of the task, or else from its schedule. For a
+ * task that names no time of its own, and for delays, *ret_after_now is true and the times count from the
+ * store's now. `now` is the store's clock, or an estimate of it, for cron and for triggers. For KIND_TRIGGER
+ * without a first time of its own the first firing is now, and a node plans the rest. HORA_EINVAL: it has no
+ * time, or only after its end. */
+int hora__rules_first(const hora__definition *definition, const hora_durable_task *task, int64_t now,
+                      int64_t *ret_due, bool *ret_after_now, hora_error *reason);
+
+/* What a node does with a firing whose time has come. */
+typedef enum hora__before {
+    /* run it */
+    HORA__BEFORE_RUN,
+    /* send *ret_settle (START or FORK) to the store, and run it if that is accepted. If FORK is answered with
+     * FULL, settle it as skipped: hora__rules_skip */
+    HORA__BEFORE_ASK,
+    /* do not run it: send *ret_settle, which plans the next firing or ends the series */
+    HORA__BEFORE_SKIP,
+} hora__before;
+
+/* Decides according to delivery and overlap, and for recurring tasks to `missed` and `grace`. */
+hora__before hora__rules_before(const hora__definition *definition, const hora_trigger *next,
+                                const hora__claim *claim, int64_t now, hora__settle *ret_settle);
+
+/* The settlement of a firing that found overlap_max others running. */
+void hora__rules_skip(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
+                      int64_t now, hora__settle *ret_settle);
+
+/* The settlement after a run. `code` is what the handler returned, `run_us` how long it took. `asked` is the
+ * kind of settlement that was sent before the run, START or FORK, or 0. `random` is a random number, for
+ * jitter. The caller adds note. A one-shot task with START needs no settlement: the kind is 0. */
+void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
+                       int asked, int code, int64_t run_us, int64_t now, uint64_t random,
+                       hora__settle *ret_settle);
+
+#endif
