@@ -247,15 +247,19 @@ typedef struct hora__backend {
  * `definition` beside it. */
 typedef int (*hora__info_fn)(hora_durable_info *info, const char *definition, void *arg);
 
-/* The calls. `reason` is never NULL. put, change, list, history, trim, stats, put_joined and wake may be
+/* The calls. `reason` is never NULL. now, put, change, list, history, trim, stats, put_joined and wake may be
  * called by any thread at any time; the backend has a connection of its own for them, and a lock around it.
  * join, exchange, read_series, reap, leave and wait are called by one thread at a time, with their own
  * connection. transactions may run on any thread, each with a connection of its own. */
 struct hora__backend_ops {
+    const char *name;  /* "memory", "sqlite" or "postgres" */
     bool shared;       /* several processes can open it */
     bool transactions; /* begin, settle_in and end exist */
 
     void (*close)(hora__backend *backend);
+
+    /* Reads the clock of the store. */
+    int (*now)(hora__backend *backend, int64_t *ret_now, hora_error *reason);
 
     /* Inserts or changes firings; all or none. On error, *ret_wrong is the index of the task that was
      * refused, or `count`. Returns HORA_EEXIST, or an error of the database. After an unknown outcome
