@@ -5,8 +5,8 @@
  * finds no commit in progress takes all waiting calls, writes them in one transaction and wakes the others.
  * With one caller there is no delay; with many, each commit serves those that came during the one before.
  *
- * If the database refuses one task of a group, the calls are repeated one by one, so that a call fails only for
- * its own tasks. */
+ * If the database refuses one task of a group, the calls are repeated one by one, so that a call fails
+ * only for its own tasks. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +40,10 @@ static int describe_wrong(int code, size_t wrong, const hora__put *put, size_t c
     if (code != HORA_EEXIST)
         return code;
     if (count == 1)
-        return hora__store_refuse(reason, code, "key", "the store has a task with the key \"%.200s\"", put->key);
-    return hora__store_refuse(reason, code, "key", "task %zu: the store has a task with the key \"%.200s\"", wrong,
-                              put->key);
+        return hora__store_refuse(reason, code, "key", "the store has a task with the key \"%.200s\"",
+                                  put->key);
+    return hora__store_refuse(reason, code, "key", "task %zu: the store has a task with the key \"%.200s\"",
+                              wrong, put->key);
 }
 
 static int lane_of(hora_priority priority)
@@ -340,21 +341,24 @@ static int put_joined(hora_store *store, void *connection, const char *scheme,
     if (error < 0)
         return error;
     if (strcmp(store->backend->ops->name, scheme) != 0)
-        return hora__store_refuse(reason, HORA_EINVAL, NULL, "this is a %s store, and the connection is one of %s",
+        return hora__store_refuse(reason, HORA_EINVAL, NULL,
+                                  "this is a %s store, and the connection is one of %s",
                                   store->backend->ops->name, scheme);
     if (connection == NULL)
         return hora__store_refuse(reason, HORA_EINVAL, NULL, "connection is NULL");
     return put_tasks(store, connection, tasks, count, ret_results, reason);
 }
 
-int hora_store_put_sqlite(hora_store *store, struct sqlite3 *connection, const hora_durable_task *const *tasks,
-                          size_t count, hora_put_result *ret_results, hora_error *reason)
+int hora_store_put_sqlite(hora_store *store, struct sqlite3 *connection,
+                          const hora_durable_task *const *tasks, size_t count, hora_put_result *ret_results,
+                          hora_error *reason)
 {
     return put_joined(store, connection, "sqlite", tasks, count, ret_results, reason);
 }
 
-int hora_store_put_postgres(hora_store *store, struct pg_conn *connection, const hora_durable_task *const *tasks,
-                            size_t count, hora_put_result *ret_results, hora_error *reason)
+int hora_store_put_postgres(hora_store *store, struct pg_conn *connection,
+                            const hora_durable_task *const *tasks, size_t count, hora_put_result *ret_results,
+                            hora_error *reason)
 {
     return put_joined(store, connection, "postgres", tasks, count, ret_results, reason);
 }

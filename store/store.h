@@ -12,11 +12,11 @@
 
 struct hora_store {
     hora__backend *backend;
-    pid_t process;         /* that opened it; its children must not use it */
-    atomic_int durables;   /* durable schedulers that use it */
-    pthread_mutex_t lock;  /* protects the rest */
+    pid_t process;                                   /* that opened it; its children must not use it */
+    atomic_int durables;                             /* durable schedulers that use it */
+    pthread_mutex_t lock;                            /* protects the rest */
     struct hora__put_request *first_put, **last_put; /* calls of hora_store_put that wait for a commit */
-    bool putting;          /* a thread commits a group of them */
+    bool putting;                                    /* a thread commits a group of them */
 };
 
 /* HORA_EINVAL for NULL, HORA_EFORKED in a child of the process that opened the store. */
