@@ -292,6 +292,21 @@ static int batch_prepare(hora_store *store, const hora_durable_task *const *task
     return 0;
 }
 
+/* The durable scheduler of this process looks when the earliest of the new tasks is due. */
+static void tell_durable(hora_store *store, const batch *tasks)
+{
+    const hora__put *first = &tasks->puts[0];
+    for (size_t i = 1; i < tasks->count; i++) {
+        if (tasks->puts[i].after_now != first->after_now) {
+            hora__store_changed(store, INT64_MIN, false);
+            return;
+        }
+        if (tasks->puts[i].due < first->due)
+            first = &tasks->puts[i];
+    }
+    hora__store_changed(store, first->due, first->after_now);
+}
+
 /* Puts through the store's own connection if `connection` is NULL. */
 static int put_tasks(hora_store *store, void *connection, const hora_durable_task *const *tasks, size_t count,
                      hora_put_result *ret_results, hora_error *reason)
@@ -314,9 +329,12 @@ static int put_tasks(hora_store *store, void *connection, const hora_durable_tas
     }
     for (size_t i = 0; error == 0 && ret_results != NULL && i < count; i++)
         ret_results[i] = (hora_put_result){prepared.done[i].done, prepared.done[i].id};
-    batch_free(&prepared);
-    if (error == 0)
+    if (error == 0) {
         hora__store_success(reason);
+        if (connection == NULL)
+            tell_durable(store, &prepared);
+    }
+    batch_free(&prepared);
     return error;
 }
 

@@ -165,11 +165,32 @@ int hora_store_close(hora_store *store)
     return 0;
 }
 
+void hora__store_set_woken(hora_store *store, hora__woken_fn woken, void *arg)
+{
+    pthread_mutex_lock(&store->lock);
+    store->woken = woken;
+    store->woken_arg = arg;
+    pthread_mutex_unlock(&store->lock);
+}
+
+/* The lock is held during the call, so that the durable scheduler cannot go meanwhile. It only takes a
+ * note. */
+void hora__store_changed(hora_store *store, int64_t due, bool after_now)
+{
+    pthread_mutex_lock(&store->lock);
+    if (store->woken != NULL)
+        store->woken(due, after_now, store->woken_arg);
+    pthread_mutex_unlock(&store->lock);
+}
+
 int hora_store_wake(hora_store *store)
 {
     hora_error reason;
     int error = hora__store_check(store, &reason);
-    return error < 0 ? error : store->backend->ops->wake(store->backend, &reason);
+    if (error < 0)
+        return error;
+    hora__store_changed(store, INT64_MIN, false);
+    return store->backend->ops->wake(store->backend, &reason);
 }
 
 /* ---- changing ---- */
@@ -194,8 +215,10 @@ static int change(hora_store *store, hora__change_kind kind, const char *key, in
     if (result == HORA_ENOENT)
         return hora__store_refuse(reason, result, "id", "the store has no %stask with the id %lld",
                                   kind == HORA__CHANGE_REVIVE ? "dead " : "", (long long)id);
-    if (result >= 0)
+    if (result >= 0) {
         hora__store_success(reason);
+        hora__store_changed(store, INT64_MIN, false);
+    }
     return result;
 }
 

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* durable_run.c - run the handler of a firing, on a thread of the scheduler
+ *
+ * A run with HORA_EFFECT_ONCE whose handler has begun a transaction is settled in that transaction. If it is
+ * not known whether the commit has happened, the run is reported as failed: if the commit has happened, the
+ * fence makes that report stale; if not, the effects are rolled back and the firing is tried again. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "durable.h"
+#include "reason.h"
+#include "units.h"
+
+enum { MAX_NOTE = 65536 };
+
+/* ---- the run ---- */
+
+/* The same for all attempts: the task, and the planned time that may occur more than once in its life. */
+static void write_idempotency_key(hora__firing *firing)
+{
+    const hora__claim *claim = &firing->held.claim;
+    int64_t task = claim->series != 0 ? claim->series : claim->id;
+    int length = snprintf(firing->idempotency_key, sizeof firing->idempotency_key, "%s%" PRId64 ":%" PRId64,
+                          claim->series != 0 ? "s" : "t", task, claim->planned);
+    assert(length > 0 && (size_t)length < sizeof firing->idempotency_key);
+    (void)length;
+}
+
+static void fill_run(hora__firing *firing)
+{
+    const hora__claim *claim = &firing->held.claim;
+    write_idempotency_key(firing);
+    firing->run = (hora_run){
+        .struct_size = sizeof firing->run,
+        .task_id = claim->id,
+        .handler = firing->durable->handler_names[claim->handler],
+        .key = claim->key,
+        .payload = claim->payload.data,
+        .payload_size = claim->payload.size,
+        .planned = hora__instant_of_us(claim->planned),
+        .attempt = claim->attempt,
+        .is_last_attempt = claim->attempt >= firing->held.definition->max_attempts,
+        .idempotency_key = firing->idempotency_key,
+        .fence = claim->fence,
+        .last_success = hora__instant_of_us(claim->last_success),
+        .durable = firing->durable,
+    };
+}
+
+/* Requires the lock. */
+static void begin_run(hora__firing *firing)
+{
+    hora_durable *durable = firing->durable;
+    fill_run(firing);
+    firing->system_thread = pthread_self();
+    firing->interrupted = false;
+    if (hora_thread_self(&firing->thread) < 0)
+        firing->thread = NULL; /* it cannot be interrupted, and learns of a stop only by asking */
+    firing->next_running = durable->running;
+    if (firing->next_running != NULL)
+        firing->next_running->link_running = &firing->next_running;
+    firing->link_running = &durable->running;
+    durable->running = firing;
+}
+
+/* Requires the lock. */
+static void end_run(hora__firing *firing)
+{
+    *firing->link_running = firing->next_running;
+    if (firing->next_running != NULL)
+        firing->next_running->link_running = firing->link_running;
+    firing->thread = hora_thread_unref(firing->thread);
+    if (firing->interrupted)
+        (void)hora_interrupted(); /* the interrupt was for this run, not for the next task of the thread */
+}
+
+void hora__firing_interrupt(hora__firing *firing)
+{
+    assert(firing->held.state == HORA__HELD_RUNNING);
+    if (firing->thread == NULL || firing->interrupted)
+        return;
+    firing->interrupted = true;
+    (void)hora_thread_interrupt(firing->thread);
+}
+
+/* Commits the transaction of a run together with its outcome. Returns the code that the run ends with, and
+ * whether its outcome is in the store. */
+static int commit(hora__firing *firing, int code, bool *ret_settled)
+{
+    hora_durable *durable = firing->durable;
+    hora__backend *backend = durable->store->backend;
+    hora_error reason;
+    hora__settle settle;
+    int counts = 0;
+    if (code == 0) {
+        pthread_mutex_lock(&durable->lock);
+        hora__bytes note = {firing->note, firing->note_size};
+        hora__node_outcome(durable->node, &firing->held, code, note, hora__durable_now(durable), &settle);
+        const hora__lease lease = {.node = settle.owner};
+        pthread_mutex_unlock(&durable->lock);
+        counts = backend->ops->settle_in(backend, firing->transaction, &lease, &settle, &reason);
+    }
+    int error = backend->ops->end(backend, firing->transaction, counts > 0, &reason);
+    *ret_settled = counts > 0 && error == 0;
+    if (code != 0)
+        return code;
+    if (counts < 0)
+        return counts;
+    return error;
+}
+
+static int call_handler(hora__firing *firing)
+{
+    const hora__handler *handler = &firing->durable->handlers[firing->held.claim.handler];
+    return handler->run(&firing->run, handler->arg);
+}
+
+int hora__firing_run(void *arg)
+{
+    hora__firing *firing = arg;
+    hora_durable *durable = firing->durable;
+    pthread_mutex_lock(&durable->lock);
+    hora__start start = hora__node_start(durable->node, &firing->held, hora__durable_now(durable));
+    if (start == HORA__START_RUN)
+        begin_run(firing);
+    pthread_mutex_unlock(&durable->lock);
+    if (start != HORA__START_RUN) {
+        hora__durable_wake(durable); /* a settlement may wait to be sent */
+        return 0;
+    }
+    bool settled = false;
+    int code = call_handler(firing);
+    if (firing->transaction != NULL)
+        code = commit(firing, code, &settled);
+    hora__bytes note = {firing->note, firing->note_size};
+    char *text = firing->note;
+    pthread_mutex_lock(&durable->lock);
+    end_run(firing);
+    hora__node_ended(durable->node, &firing->held, code, note, settled, hora__durable_now(durable));
+    hora__durable_changed(durable);
+    pthread_mutex_unlock(&durable->lock);
+    free(text);
+    hora__durable_wake(durable);
+    return code;
+}
+
+/* ---- what a handler can ask ---- */
+
+static hora__firing *firing_of(const hora_run *run)
+{
+    return (hora__firing *)(uintptr_t)((const char *)run - offsetof(hora__firing, run));
+}
+
+bool hora_run_is_lost(const hora_run *run)
+{
+    if (run == NULL)
+        return false;
+    hora__firing *firing = firing_of(run);
+    hora_durable *durable = firing->durable;
+    pthread_mutex_lock(&durable->lock);
+    bool lost = firing->held.lost || !hora__node_has_lease(durable->node, hora__durable_now(durable));
+    pthread_mutex_unlock(&durable->lock);
+    return lost;
+}
+
+bool hora_run_is_cancelled(const hora_run *run)
+{
+    if (run == NULL)
+        return false;
+    hora__firing *firing = firing_of(run);
+    pthread_mutex_lock(&firing->durable->lock);
+    bool cancelled = firing->held.cancelled || firing->durable->phase >= HORA__DURABLE_STOPPING;
+    pthread_mutex_unlock(&firing->durable->lock);
+    return cancelled;
+}
+
+int hora_run_set_note(const hora_run *run, const char *text, size_t size)
+{
+    if (run == NULL || (text == NULL && size > 0))
+        return HORA_EINVAL;
+    if (size > MAX_NOTE)
+        return HORA_ERANGE;
+    hora__firing *firing = firing_of(run);
+    char *copy = malloc(size + 1);
+    if (copy == NULL)
+        return HORA_ENOMEM;
+    if (size > 0)
+        memcpy(copy, text, size);
+    copy[size] = '\0';
+    free(firing->note);
+    firing->note = copy;
+    firing->note_size = size;
+    return 0;
+}
+
+static int begin(const hora_run *run, const char *database, void **ret_connection, hora_error *reason)
+{
+    hora_error ignored;
+    reason = reason != NULL ? reason : &ignored;
+    if (run == NULL || ret_connection == NULL)
+        return hora__store_refuse(reason, HORA_EINVAL, NULL, "%s is NULL",
+                                  run == NULL ? "run" : "ret_connection");
+    hora__firing *firing = firing_of(run);
+    hora__backend *backend = firing->durable->store->backend;
+    if (strcmp(backend->ops->name, database) != 0)
+        return hora__store_refuse(reason, HORA_EINVAL, NULL, "this is a %s store", backend->ops->name);
+    if (firing->held.definition->delivery != HORA_EFFECT_ONCE)
+        return hora__store_refuse(reason, HORA_EINVAL, NULL, "delivery of the task is not HORA_EFFECT_ONCE");
+    if (firing->transaction == NULL) {
+        int error = backend->ops->begin(backend, &firing->transaction, reason);
+        if (error < 0)
+            return error;
+    }
+    *ret_connection = firing->transaction;
+    hora__store_success(reason);
+    return 0;
+}
+
+int hora_run_begin_sqlite(const hora_run *run, struct sqlite3 **ret_connection, hora_error *reason)
+{
+    void *connection;
+    int error = begin(run, "sqlite", ret_connection == NULL ? NULL : &connection, reason);
+    if (error == 0)
+        *ret_connection = connection;
+    return error;
+}
+
+int hora_run_begin_postgres(const hora_run *run, struct pg_conn **ret_connection, hora_error *reason)
+{
+    void *connection;
+    int error = begin(run, "postgres", ret_connection == NULL ? NULL : &connection, reason);
+    if (error == 0)
+        *ret_connection = connection;
+    return error;
+}
