@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "durable.h"
-#include "reason.h"
+#include "step.h"
 
 #define FIRST_PAUSE   HORA_MS(20)
 #define LONGEST_PAUSE HORA_SECONDS(1)
@@ -160,6 +160,8 @@ void hora__durable_hand_over(hora_durable *durable)
     hora__held *ready = hora__node_take_ready(durable->node);
     pthread_mutex_unlock(&durable->lock);
     start_timers(durable, ready);
+    if (ready != NULL)
+        HORA__STEP("node: timers started");
     pthread_mutex_lock(&durable->lock);
     hora__held *stopped = hora__node_take_stopped(durable->node);
     while (stopped != NULL) {
@@ -227,6 +229,7 @@ static void join(loop *state)
     hora__lease lease;
     hora_error reason;
     hora_ns sent = hora__durable_now(durable);
+    HORA__STEP("node: before join");
     int error = backend->ops->join(backend, durable->name, durable->options.lease / 1000, &lease, &reason);
     if (error < 0) {
         failed(state, &reason);
@@ -249,7 +252,9 @@ static void exchange(loop *state)
     hora_ns sent = hora__durable_now(durable);
     hora__node_prepare(durable->node, sent, &said);
     pthread_mutex_unlock(&durable->lock);
+    HORA__STEP("node: before exchange");
     int error = backend->ops->exchange(backend, &lease, &said, &reason);
+    HORA__STEP("node: after exchange");
     hora_ns received = hora__durable_now(durable);
     int64_t step = 0;
     int stale = 0;
@@ -260,6 +265,7 @@ static void exchange(loop *state)
         hora__node_failed(durable->node, received);
     hora__durable_changed(durable);
     pthread_mutex_unlock(&durable->lock);
+    HORA__STEP("node: reply noted");
     if (error == 0)
         succeeded(state);
     else if (error == HORA_EEXPIRED)
@@ -282,6 +288,7 @@ static void reap(loop *state)
     pthread_mutex_lock(&durable->lock);
     const hora__lease lease = *hora__node_lease(durable->node);
     pthread_mutex_unlock(&durable->lock);
+    HORA__STEP("node: before reap");
     int error = backend->ops->reap(backend, &lease, REAP_LIMIT, &released, &reason);
     hora_ns now = hora__durable_now(durable);
     if (error < 0) {
@@ -355,6 +362,7 @@ static void leave(hora_durable *durable)
     const hora__lease *joined = hora__node_lease(durable->node);
     const hora__lease lease = joined == NULL ? (hora__lease){.node = 0} : *joined;
     pthread_mutex_unlock(&durable->lock);
+    HORA__STEP("node: before leave");
     int error = joined == NULL ? 0 : backend->ops->leave(backend, &lease, &reason);
     pthread_mutex_lock(&durable->lock);
     durable->leave_error = error;

@@ -12,6 +12,7 @@
 
 #include "durable.h"
 #include "reason.h"
+#include "step.h"
 #include "units.h"
 
 enum { MAX_NOTE = 65536 };
@@ -102,6 +103,7 @@ static int commit(hora__firing *firing, int code, bool *ret_settled)
         const hora__lease lease = {.node = settle.owner};
         pthread_mutex_unlock(&durable->lock);
         counts = backend->ops->settle_in(backend, firing->transaction, &lease, &settle, &reason);
+        HORA__STEP("run: settled in transaction");
     }
     int error = backend->ops->end(backend, firing->transaction, counts > 0, &reason);
     *ret_settled = counts > 0 && error == 0;
@@ -122,6 +124,7 @@ int hora__firing_run(void *arg)
 {
     hora__firing *firing = arg;
     hora_durable *durable = firing->durable;
+    HORA__STEP("run: before start");
     pthread_mutex_lock(&durable->lock);
     hora__start start = hora__node_start(durable->node, &firing->held, hora__durable_now(durable));
     if (start == HORA__START_RUN)
@@ -132,7 +135,9 @@ int hora__firing_run(void *arg)
         return 0;
     }
     bool settled = false;
+    HORA__STEP("run: before handler");
     int code = call_handler(firing);
+    HORA__STEP("run: after handler");
     if (firing->transaction != NULL)
         code = commit(firing, code, &settled);
     hora__bytes note = {firing->note, firing->note_size};
@@ -142,6 +147,7 @@ int hora__firing_run(void *arg)
     hora__node_ended(durable->node, &firing->held, code, note, settled, hora__durable_now(durable));
     hora__durable_changed(durable);
     pthread_mutex_unlock(&durable->lock);
+    HORA__STEP("run: outcome noted");
     free(text);
     hora__durable_wake(durable);
     return code;

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "reason.h"
 #include "rules.h"
+#include "step.h"
 #include "store.h"
 
 /* Tasks in one commit. A call with more tasks has a commit of its own. */
@@ -202,7 +203,9 @@ static void lead(hora_store *store)
     size_t count;
     struct hora__put_request *group = take_group(store, &count);
     pthread_mutex_unlock(&store->lock);
+    HORA__STEP("put: before commit");
     commit_group(store, group, count);
+    HORA__STEP("put: after commit");
     pthread_mutex_lock(&store->lock);
     while (group != NULL) {
         struct hora__put_request *next = group->next; /* the call may be gone once it is finished */
