@@ -1,4 +1,5 @@
-/* The fragments of docs/guide/durable.md. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* durable.c - the fragments of docs/guide/durable.md */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -282,7 +282,8 @@ HORA_NODISCARD HORA_API int hora_store_put(hora_store *store, const hora_durable
  *
  * ret_results is an array of `count`, or NULL. If a task is refused, `reason` says which one, counted from 0.
  *
- * Ownership, Threads, Blocks, Errors: as hora_store_put. */
+ * Ownership: as hora_store_put.   Threads: Any thread.   Blocks: as hora_store_put.
+ * Errors: as hora_store_put. */
 HORA_NODISCARD HORA_API int hora_store_put_all(hora_store *store, const hora_durable_task *const *tasks,
                                                size_t count, hora_put_result *ret_results,
                                                hora_error *reason);
@@ -304,7 +305,8 @@ HORA_NODISCARD HORA_API int hora_store_put_sqlite(hora_store *store, struct sqli
  *
  * As hora_store_put_sqlite, with a connection of libpq. Nodes are woken when the caller commits.
  *
- * Ownership, Threads, Blocks, Errors: as hora_store_put_sqlite. */
+ * Ownership: as hora_store_put_sqlite.   Threads: as hora_store_put_sqlite.
+ * Blocks: While the database works.   Errors: as hora_store_put_sqlite. */
 HORA_NODISCARD HORA_API int hora_store_put_postgres(hora_store *store, struct pg_conn *connection,
                                                     const hora_durable_task *const *tasks, size_t count,
                                                     hora_put_result *ret_results, hora_error *reason);
@@ -334,7 +336,7 @@ HORA_API int hora_store_cancel(hora_store *store, const char *key, int64_t id, h
  * after that; a one-shot task then runs once more. A time in the past means now. A paused task stays paused,
  * and the time applies when it is resumed.
  *
- * Ownership, Threads, Blocks: as hora_store_cancel.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_cancel; also HORA_ENOENT. */
 HORA_API int hora_store_retime(hora_store *store, const char *key, int64_t id, hora_instant at,
                                hora_error *reason);
@@ -343,19 +345,21 @@ HORA_API int hora_store_retime(hora_store *store, const char *key, int64_t id, h
  *
  * Returns 1, or 0 if the task was paused already.
  *
- * Ownership, Threads, Blocks: as hora_store_cancel.   Errors: as hora_store_retime. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.   Errors: as
+ * hora_store_retime. */
 HORA_API int hora_store_pause(hora_store *store, const char *key, int64_t id, hora_error *reason);
 
 /* hora_store_resume - let a paused task run again
  *
  * Planned times that passed during the pause count as missed. Returns 1, or 0 if the task was not paused.
  *
- * Ownership, Threads, Blocks: as hora_store_cancel.   Errors: as hora_store_retime. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.   Errors: as
+ * hora_store_retime. */
 HORA_API int hora_store_resume(hora_store *store, const char *key, int64_t id, hora_error *reason);
 
 /* hora_store_revive - run a dead task again: it becomes due now, with all its attempts
  *
- * Ownership, Threads, Blocks: as hora_store_cancel.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_retime; also HORA_EEXIST (a task with its key has been put since). */
 HORA_API int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_error *reason);
 
@@ -507,7 +511,8 @@ typedef struct hora_history_filter {
 
 /* hora_store_history - call a function for each record of a run that a filter selects, the latest first
  *
- * Ownership, Threads, Blocks, Errors: as hora_store_list. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: While the database works.
+ * Errors: as hora_store_list. */
 HORA_API int hora_store_history(hora_store *store, const hora_history_filter *filter, hora_run_record_fn fn,
                                 void *arg, hora_error *reason);
 
@@ -624,8 +629,8 @@ HORA_NODISCARD HORA_API int hora_run_begin_sqlite(const hora_run *run, struct sq
  *
  * As hora_run_begin_sqlite, with a connection of libpq. Other writers do not wait for it.
  *
- * Ownership, Threads: as hora_run_begin_sqlite.   Blocks: While a connection is made.
- * Errors: as hora_run_begin_sqlite; also HORA_ETIMEDOUT. */
+ * Ownership: as hora_run_begin_sqlite.   Threads: the thread of the handler.   Blocks: While a connection
+ * is made. Errors: as hora_run_begin_sqlite; also HORA_ETIMEDOUT. */
 HORA_NODISCARD HORA_API int hora_run_begin_postgres(const hora_run *run, struct pg_conn **ret_connection,
                                                     hora_error *reason);
 
