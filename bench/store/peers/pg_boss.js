@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pg_boss.js ADDRESS drain COUNT | timed RATE SECONDS POLL_MS | wake COUNT | insert COUNT BATCH
 //
-// pg-boss with fetch and complete in batches of 500, four at a time; `timed` and `wake` with its worker, at the
-// shortest poll that it allows unless told otherwise.
+// pg-boss with fetch and complete in batches of 500, four at a time; `timed` and `wake` with its worker, at
+// the shortest poll that it allows unless told otherwise.
 "use strict";
 const PgBoss = require("pg-boss");
 const { print, printSamples, sleep, until } = require("./common.js");
