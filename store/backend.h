@@ -132,6 +132,7 @@ typedef struct hora__claim {
     int lane;
     int handler;            /* index into `handlers` of the exchange */
     const char *key;        /* NULL means none */
+    bool forked;            /* FORK was accepted for it, in an earlier attempt */
     const char *definition; /* one-shot tasks; NULL means all defaults, and for recurring tasks */
     hora__bytes payload;    /* one-shot tasks */
 } hora__claim;
@@ -187,6 +188,9 @@ typedef enum hora__settled {
 /* All that a node says and hears in one transaction. The order inside is: renew, settle, claim. */
 typedef struct hora__exchange {
     bool renew; /* extend the lease to now + ttl */
+    /* Also return, beyond the limits, the firings that the node has claimed already, as they are. Without it,
+     * those of a commit whose reply was lost would stay claimed as long as the node lives */
+    bool resume;
     const hora__settle *settles;
     size_t settle_count;
     hora__settled *ret_settled; /* array of settle_count, provided by the caller */
