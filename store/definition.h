@@ -3,7 +3,7 @@
  *
  * The store keeps a definition as one line of text, such as
  *
- *     rate 5000000 missed once attempts 3 back-off 1000000 2 300000000
+ *     rate 5000000 missed burst attempts 3 back-off 2000000 2 300000000
  *     cron unix once "30 2 * * *" Europe/Paris
  *
  * which people can read in the database, and to which later versions can add words without changing tables. A
@@ -28,8 +28,10 @@ typedef enum hora__kind {
 typedef struct hora__definition {
     hora__kind kind;
     int64_t period_us; /* RATE and DELAY */
-    hora_cron *cron;   /* CRON, with its zone */
-    hora_zone *zone;
+    hora_cron *cron;   /* CRON */
+    hora_cron_dialect dialect;
+    hora_dst dst;
+    hora_zone *zone;    /* NULL: UTC */
     char *trigger_name; /* TRIGGER */
     int64_t end_us;     /* no firing is planned after it; INT64_MAX: no end */
     int64_t count;      /* maximum number of firings; INT64_MAX: no limit */
@@ -47,6 +49,21 @@ typedef struct hora__definition {
     double back_off_jitter;
     int stop_after; /* 0: never */
 } hora__definition;
+
+/* What a task means that does not say. */
+#define HORA__DEFAULT_MISSED_AFTER_US INT64_C(1000000)
+#define HORA__DEFAULT_BACK_OFF_US     INT64_C(1000000)
+#define HORA__DEFAULT_BACK_OFF_MAX_US INT64_C(300000000)
+#define HORA__DEFAULT_BACK_OFF_FACTOR 2.0
+enum { HORA__DEFAULT_ATTEMPTS = 10 }; /* 1 for HORA_AT_MOST_ONCE */
+
+/* Makes the definition of a one-shot task with all defaults. It owns nothing that has to be freed. */
+void hora__definition_init(hora__definition *definition);
+
+/* Parses the expression and loads the zone, NULL for UTC. After an error hora__definition_free is still
+ * necessary. */
+int hora__definition_set_cron(hora__definition *definition, const char *text, hora_cron_dialect dialect,
+                              hora_dst dst, const char *zone, hora_error *reason);
 
 /* Checks a task and makes its definition. The checks name the field and the value in `reason`. */
 int hora__definition_new(const hora_durable_task *task, hora__definition **ret_definition,
