@@ -32,13 +32,19 @@ typedef enum hora__before {
 hora__before hora__rules_before(const hora__definition *definition, const hora_trigger *next,
                                 const hora__claim *claim, int64_t now, hora__settle *ret_settle);
 
+/* After START or FORK was accepted: true if *ret_settle has to be sent, too, before the run. A firing that
+ * may overlap and runs at most once needs both, first FORK and then START. */
+bool hora__rules_asks_again(const hora__definition *definition, const hora_trigger *next,
+                            const hora__claim *claim, int asked, int64_t now, hora__settle *ret_settle);
+
 /* The settlement of a firing that found overlap_max others running. */
 void hora__rules_skip(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
                       int64_t now, hora__settle *ret_settle);
 
 /* The settlement after a run. `code` is what the handler returned, `run_us` how long it took. `asked` is the
  * kind of settlement that was sent before the run, START or FORK, or 0. `random` is a random number, for
- * jitter. The caller adds note. A one-shot task with START needs no settlement: the kind is 0. */
+ * jitter. The caller adds note. A one-shot task with START needs no settlement, and neither does a firing that
+ * may overlap: the kind is 0. */
 void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
                        int asked, int code, int64_t run_us, int64_t now, uint64_t random,
                        hora__settle *ret_settle);
