@@ -40,8 +40,10 @@ typedef enum hora__held_state {
     HORA__HELD_SETTLING,
 } hora__held_state;
 
+struct hora__series_entry;
+
 /* A firing in hand. The shell (durable.c, the simulation) keeps its own data in memory of config.held_size
- * bytes, of which this struct is the beginning. */
+ * bytes, of which this struct is the beginning; the rest is zero at first. */
 typedef struct hora__held {
     hora__held_state state;
     bool lost;         /* the lease ended while it was running */
@@ -54,7 +56,19 @@ typedef struct hora__held {
     hora_ns start_at;                   /* the node's time at which it is due */
     hora_ns started_at;                 /* RUNNING */
     struct hora__held *previous, *next; /* list of all held firings */
-    struct hora__held *next_ready;      /* list of hora__node_take_ready, or of _take_stopped */
+    struct hora__held *next_ready;      /* list of hora__node_take_ready, _take_stopped or _take_dropped */
+
+    /* The rest concerns only the node. */
+    int64_t owner;    /* the node that claimed it */
+    bool accepted;    /* WAITING: START or FORK was accepted, so it only waits for a thread */
+    bool dropped;     /* it will not be started; waits for hora__node_forget */
+    bool parked;      /* it came to start while there was no lease; waits for the renewal */
+    bool sent_before; /* its settlement was sent in an exchange whose effect is not known */
+    bool is_stopping; /* in the list of hora__node_take_stopped */
+    hora__definition *own_definition;
+    struct hora__series_entry *series; /* a reference */
+    void *note;
+    struct hora__held *next_out, *next_in_bucket;
 } hora__held;
 
 typedef struct hora__node hora__node;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fault.h - faults planted on purpose, to prove that the simulation would find them
+ *
+ * The simulation (tests/store/sim) is built with HORA_STORE_FAULTS and can switch on one fault at a time. In
+ * every other build HORA__STORE_FAULT(x) is the constant false, and the compiler removes the faulty branch.
+ *
+ * Each fault has a name and a text that describes the misbehaviour. It is one mistake that a programmer could
+ * make at that place. */
+#ifndef HORA_STORE_FAULT_H
+#define HORA_STORE_FAULT_H
+
+#include <stdbool.h>
+
+#define HORA__STORE_FAULT_LIST(X)                                                                      \
+    X(NO_LEASE_CHECK, "a handler starts although the deadline has passed")                             \
+    X(DEADLINE_AFTER_REPLY, "the deadline counts from the reply of the renewal, not from its sending") \
+    X(STALE_CLAIM_STARTS, "a firing that was claimed under a lost lease is started")                   \
+    X(STALE_START_RUNS, "a START that was refused runs all the same")                                  \
+    X(OUTCOME_DROPPED, "an outcome is dropped if the reply of its exchange is lost")                   \
+    X(OUTCOME_OF_NEW_NODE, "the outcome of a run from before a lost lease is sent as the new node's")  \
+    X(CLAIMS_FORGOTTEN, "firings claimed by an exchange whose reply is lost are not asked for again")  \
+    X(CLAIMED_TWICE, "a firing that is in hand is taken for a new claim")                              \
+    X(LOW_SKIPS_RELEASED, "nobody looks again below the time up to which all was claimed")             \
+    X(STARTS_EARLY, "the store's clock is taken to be that of the middle of the exchange")             \
+    X(NO_START_BEFORE, "a firing that runs at most once is started without asking")                    \
+    X(NO_FORK_BEFORE, "a firing that may overlap is started without making room for the next one")     \
+    X(FORKS_AGAIN, "a forked firing that is retried is forked again")                                  \
+    X(ATTEMPTS_UNLIMITED, "attempts that crashes used up are not counted")                             \
+    X(RETRIES_AT_MOST_ONCE, "a failed run that is allowed once is retried")                            \
+    X(ONE_FIRING_TOO_MANY, "a series has one firing more than its count")                              \
+    X(RUNS_LATE, "a firing beyond its grace period is run")                                            \
+    X(SKIPS_LATE_RETRY, "a retry is skipped as if it were a missed time")                              \
+    X(ADVANCES_FORKED, "a forked firing plans a next one, too")
+
+/* The faults as constants: HORA__STORE_FAULT_ and the name. */
+enum hora__store_fault {
+    HORA__STORE_FAULT_NONE,
+#define HORA__STORE_FAULT_CONSTANT(name, text) HORA__STORE_FAULT_##name,
+    HORA__STORE_FAULT_LIST(HORA__STORE_FAULT_CONSTANT)
+#undef HORA__STORE_FAULT_CONSTANT
+        HORA__STORE_FAULT_COUNT
+};
+
+#if defined(HORA_STORE_FAULTS)
+extern enum hora__store_fault hora__store_fault_planted; /* the simulation sets it between runs */
+#define HORA__STORE_FAULT(name) (hora__store_fault_planted == HORA__STORE_FAULT_##name)
+#else
+#define HORA__STORE_FAULT(name) false
+#endif
+
+#endif
