@@ -213,8 +213,8 @@ TEST_REAL(texts_of_kinds, "")
     TEXT("rate 1001", "every 1001 us", .fixed_rate = 1000001);
     TEXT("delay 90000000", "90 s after the end of the last run", .fixed_delay = HORA_SECONDS(90));
     TEXT("delay 7200000000", "2 h after the end of the last run", .fixed_delay = HORA_HOURS(2));
-    TEXT("cron unix once \"30 2 * * *\" Europe/Paris", "at 02:30 every day, Europe/Paris", .cron = "30 2 * * *",
-         .zone = "Europe/Paris", .dialect = HORA_CRON_UNIX, .dst = HORA_DST_ONCE);
+    TEXT("cron unix once \"30 2 * * *\" Europe/Paris", "at 02:30 every day, Europe/Paris",
+         .cron = "30 2 * * *", .zone = "Europe/Paris", .dialect = HORA_CRON_UNIX, .dst = HORA_DST_ONCE);
     TEXT("cron spring literal \"0 0 0 * * *\" UTC", "at 00:00 every day", .cron = "@daily");
     TEXT("trigger \"moon \\x22\\x5c\\x0a \xc3\xa9\"", "trigger moon \"\\\n \xc3\xa9",
          .trigger = "moon \"\\\n \xc3\xa9");
