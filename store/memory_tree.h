@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_tree.h - a sorted tree whose nodes are inside the elements
+ *
+ * The tree is a treap: sorted by the comparison, and a heap by `weight`, which is a hash of a number that the
+ * caller gives. So the shape depends only on the elements, and the depth is logarithmic in expectation. No
+ * call allocates memory. To search, fill the compared fields of an element on the stack. */
+#ifndef HORA_STORE_MEMORY_TREE_H
+#define HORA_STORE_MEMORY_TREE_H
+
+#include <stdint.h>
+
+typedef struct hora__tree_node {
+    struct hora__tree_node *left, *right;
+    uint64_t weight;
+} hora__tree_node;
+
+/* Negative, 0 or positive, as a is before, equal to or after b. */
+typedef int (*hora__tree_compare)(const hora__tree_node *a, const hora__tree_node *b);
+
+typedef struct hora__tree {
+    hora__tree_node *root;
+    hora__tree_compare compare;
+} hora__tree;
+
+/* Inserts a node that has no equal in the tree. `number` decides about its place in the heap; it should
+ * differ from those of other nodes. */
+void hora__tree_insert(hora__tree *tree, hora__tree_node *node, uint64_t number);
+
+/* Removes a node that is in the tree. */
+void hora__tree_remove(hora__tree *tree, hora__tree_node *node);
+
+/* Returns the first node that is equal to or after `probe`, or NULL. */
+hora__tree_node *hora__tree_from(const hora__tree *tree, const hora__tree_node *probe);
+
+/* Returns the first node that is after `probe`, or NULL. */
+hora__tree_node *hora__tree_after(const hora__tree *tree, const hora__tree_node *probe);
+
+/* Returns the last node, or NULL. */
+hora__tree_node *hora__tree_last(const hora__tree *tree);
+
+#endif
