@@ -165,7 +165,7 @@ static int memory_leave(hora__backend *backend, const hora__lease *lease, hora_e
     pthread_mutex_lock(&memory->lock);
     int result = hora__memory_now(memory, &now, reason);
     hora__memory_node *node = result < 0 ? NULL : find_node(memory, lease);
-    if (node != NULL) {
+    if (node != NULL && node->lease_end > now) {
         hora__row *row;
         while ((row = next_claimed(memory, node->id, 0)) != NULL)
             hora__row_release(memory, row, true, now);
