@@ -3,11 +3,10 @@
 #define _GNU_SOURCE
 #include "contract.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <time.h>
 #include <unistd.h>
 
 hora__backend *backend;
@@ -164,9 +163,10 @@ void pass(int64_t us)
         CHECK_OK(hora_virtual_clock_advance(contract_clock, us * 1000));
         return;
     }
-    struct timespec time = {us / SECOND, us % SECOND * 1000};
-    while (nanosleep(&time, &time) != 0 && errno == EINTR)
-        continue;
+    /* What the test waits for is the store's clock. */
+    int64_t end = now_us() + us;
+    while (now_us() < end)
+        (void)poll(NULL, 0, 5);
 }
 
 void step(int64_t us)
