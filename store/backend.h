@@ -215,6 +215,7 @@ typedef struct hora__exchange {
      * Backends may report them only when they renew */
     const int64_t *ret_cancelled;
     size_t ret_cancelled_count;
+    bool ret_reap; /* the lease of another node has ended: reap is worth a call. May be set only with renew */
 } hora__exchange;
 
 /* The series row of a claim. Valid until the next call of read_series or exchange. */

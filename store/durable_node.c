@@ -245,7 +245,7 @@ static void exchange(loop *state)
 {
     hora_durable *durable = state->durable;
     hora__backend *backend = durable->store->backend;
-    hora__exchange said;
+    hora__exchange said = {.ret_reap = false};
     hora_error reason;
     pthread_mutex_lock(&durable->lock);
     const hora__lease lease = *hora__node_lease(durable->node);
@@ -266,6 +266,8 @@ static void exchange(loop *state)
     hora__durable_changed(durable);
     pthread_mutex_unlock(&durable->lock);
     HORA__STEP("node: reply noted");
+    if (error == 0 && said.ret_reap)
+        state->next_reap = received;
     if (error == 0)
         succeeded(state);
     else if (error == HORA_EEXPIRED)
@@ -294,10 +296,11 @@ static void reap(loop *state)
     if (error < 0) {
         if (error != HORA_EEXPIRED) /* the next exchange says so, too */
             failed(state, &reason);
-        state->next_reap = now + durable->options.lease / 2;
+        state->next_reap = now + durable->options.lease;
         return;
     }
-    state->next_reap = released >= REAP_LIMIT ? now : now + durable->options.lease / 4;
+    /* The exchange says when a lease has ended; this is for a store that does not say it. */
+    state->next_reap = released >= REAP_LIMIT ? now : now + durable->options.lease;
     if (released == 0)
         return;
     pthread_mutex_lock(&durable->lock);
@@ -315,6 +318,7 @@ typedef enum step {
     STEP_REAP,
     STEP_JOIN,
     STEP_FENCE,
+    STEP_DRAIN,
     STEP_LEAVE,
 } step;
 
@@ -327,16 +331,13 @@ static step decide(loop *state, hora_ns *ret_until)
     pthread_mutex_lock(&durable->lock);
     bool joined = hora__node_lease(durable->node) != NULL;
     bool stopping = durable->phase == HORA__DURABLE_STOPPING;
-    if (stopping && !state->drained) {
-        state->drained = true;
-        durable->unstarted = NULL; /* the node drops them, too */
-        hora__node_drain(durable->node);
-    }
     bool empty = hora__node_is_empty(durable->node);
     hora_ns next = joined ? hora__node_next_exchange(durable->node, now) : now;
     bool has_lease = joined && hora__node_has_lease(durable->node, now);
     bool leave = stopping && (empty || durable->leave_now);
     pthread_mutex_unlock(&durable->lock);
+    if (stopping && !state->drained)
+        return STEP_DRAIN;
     if (leave)
         return STEP_LEAVE;
     if (joined && !has_lease)
@@ -352,6 +353,15 @@ static step decide(loop *state, hora_ns *ret_until)
     if (next <= now)
         return joined ? STEP_EXCHANGE : STEP_JOIN;
     return reap_at <= now ? STEP_REAP : STEP_SLEEP;
+}
+
+static void drain(loop *state)
+{
+    state->drained = true;
+    state->durable->unstarted = NULL; /* the node drops them, too */
+    pthread_mutex_lock(&state->durable->lock);
+    hora__node_drain(state->durable->node);
+    pthread_mutex_unlock(&state->durable->lock);
 }
 
 static void leave(hora_durable *durable)
@@ -394,6 +404,9 @@ int hora__durable_loop(void *arg, void **ret_result)
             break;
         case STEP_FENCE:
             fence(state.durable);
+            break;
+        case STEP_DRAIN:
+            drain(&state);
             break;
         case STEP_LEAVE:
             leave(state.durable);

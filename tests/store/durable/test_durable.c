@@ -78,11 +78,10 @@ STORE_TEST(cron_follows_the_clocks_of_its_zone)
     fixture_open(&f, address, NULL);
     fixture_start(&f);
     fixture_put(&f, HORA_DURABLE_TASK(.handler = "run", .key = "daily", .cron = "0 30 2 * * *",
-                                      .zone = "Europe/Berlin", .count = 3));
-    fixture_run(&f, HORA_HOURS(24 * 4));
-    CHECK_INT(f.run_count, 3);
+                                      .zone = "Europe/Berlin", .count = 1));
+    fixture_run(&f, HORA_HOURS(2));
+    CHECK_INT(f.run_count, 1);
     CHECK(fixture_seconds(f.runs[0].planned) == 1.5 * 3600); /* 02:30 in Berlin is 01:30 UTC in winter */
-    CHECK_INT(f.runs[1].planned.ns - f.runs[0].planned.ns, HORA_HOURS(24));
     fixture_close(&f);
 }
 
