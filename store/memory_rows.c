@@ -227,7 +227,8 @@ void hora__row_release(hora__memory *memory, hora__row *row, bool uncount, int64
     }
     int64_t due = row->due;
     if (row->change_due != HORA__UNCHANGED) {
-        due = row->planned = row->change_due;
+        /* Not before now: the times after it would be those that have run. */
+        due = row->planned = row->change_due > now ? row->change_due : now;
         row->attempt = 0;
     } else if (uncount && row->attempt > 0) {
         row->attempt--;

@@ -182,7 +182,7 @@ static bool is_full(const hora__row *row, int overlap_max)
     int runs = 1;
     for (const hora__row *other = row->series == NULL ? NULL : row->series->rows; other != NULL;
          other = other->series_next)
-        runs += other != row && other->owner != 0 && other->forked;
+        runs += other != row && other->forked;
     return runs > overlap_max;
 }
 
@@ -202,8 +202,9 @@ static void fork_row(hora__memory *memory, hora__row *row, hora__row *next, cons
     next->lane = row->lane;
     next->history = row->history;
     next->paused = row->paused;
-    next->planned = changed ? row->change_due : planned_of(settle, now);
-    next->due = changed && row->change_due > now ? row->change_due : changed ? now : due_of(settle, now);
+    int64_t change = row->change_due > now ? row->change_due : now;
+    next->planned = changed ? change : planned_of(settle, now);
+    next->due = changed ? change : due_of(settle, now);
     next->firings = row->firings + 1;
     next->gave_up = row->gave_up;
     next->last_end = row->last_end;
@@ -237,8 +238,7 @@ static hora__settled settle_one(hora__memory *memory, const hora__settle *settle
         return HORA__SETTLED_STALE;
     if (settle->kind == HORA__SETTLE_FORK)
         return settle_fork(memory, row, settle, now, supply);
-    if (settle->kind == HORA__SETTLE_START && row->series != NULL && !row->forked &&
-        row->change_due == HORA__UNCHANGED) {
+    if (settle->kind == HORA__SETTLE_START && row->series != NULL && !row->forked) {
         start_series(row, settle, now);
         return HORA__SETTLED_OK;
     }
