@@ -27,14 +27,16 @@ enum { FIRST_BUCKETS = 64 };
 int hora__node_new(const hora__node_config *config, hora__node **ret_node)
 {
     assert(config->held_size >= sizeof(hora__held) && config->max_claimed > 0);
-    hora__node *node = calloc(1, sizeof *node);
+    hora__node *node = malloc(sizeof *node);
     if (node == NULL)
         return HORA_ENOMEM;
+    memset(node, 0, offsetof(hora__node, back));
     node->config = *config;
     hora__definition_init(&node->defaults);
     node->bucket_count = FIRST_BUCKETS;
     node->buckets = calloc(FIRST_BUCKETS, sizeof *node->buckets);
     node->woken_due = HORA__NEVER;
+    node->resume_until = INT64_MIN;
     int error = node->buckets != NULL ? 0 : HORA_ENOMEM;
     if (error == 0)
         error = hora__series_cache_new(HORA__NODE_SERIES_LIMIT, &node->series);
@@ -130,6 +132,7 @@ void hora__node_fenced(hora__node *node)
         hora__node_send_again(node);
     node->joined = false;
     node->resume = false;
+    node->resume_until = INT64_MIN;
     stop_asking(node);
     if (!HORA__STORE_FAULT(STALE_CLAIM_STARTS))
         (void)hora__held_take_all(&node->ready);

@@ -9,6 +9,8 @@
  *            late, may be due earlier.
  * Handing    Claims that the node cannot read are handed back. The same request claims nothing in their lane,
  *   back     so that other nodes can have them.
+ * Unknown    After a failure the node asks for claims whose reply was lost, and again with each renewal for
+ *            two TTLs: the database may commit a transaction after the node has given up waiting for it.
  * Idle       With nothing to claim, the only exchange is the renewal, about once a second. */
 #include <assert.h>
 #include <string.h>
@@ -172,8 +174,9 @@ static void set_limits(const hora__node *node, int64_t credit, bool all, hora_ns
 void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
 {
     assert(node->joined && !node->busy);
-    *exchange = (hora__exchange){.renew = now >= renew_at(node),
-                                 .resume = node->resume,
+    bool renew = now >= renew_at(node);
+    *exchange = (hora__exchange){.renew = renew,
+                                 .resume = node->resume || (renew && now < node->resume_until),
                                  .settles = node->settles,
                                  .ret_settled = node->settled,
                                  .handlers = node->config.handlers,
@@ -224,7 +227,9 @@ static bool was_accepted(const hora__node *node, const hora__held *held)
 
 static void answered_ask(hora__node *node, hora__held *held, hora__settled settled, hora_ns now)
 {
-    if (settled == HORA__SETTLED_OK || was_accepted(node, held) || HORA__STORE_FAULT(STALE_START_RUNS)) {
+    if (settled == HORA__SETTLED_STALE && (was_accepted(node, held) || HORA__STORE_FAULT(STALE_START_RUNS)))
+        settled = HORA__SETTLED_OK;
+    if (settled == HORA__SETTLED_OK) {
         accepted(node, held, now);
     } else if (settled == HORA__SETTLED_FULL) {
         hora__rules_skip(held->definition, held->trigger, &held->claim, hora__node_store_time(node, now),
@@ -241,20 +246,22 @@ static bool answered_end(hora__node *node, hora__held *held, hora__settled settl
 {
     bool ran = held->settle.outcome == HORA_RUN_SUCCEEDED || held->settle.outcome == HORA_RUN_FAILED ||
                held->settle.outcome == HORA_RUN_GAVE_UP;
-    bool stale = settled == HORA__SETTLED_STALE && ran && !was_accepted(node, held);
+    /* START has deleted a firing that may overlap: see hora__rules_after. */
+    bool deleted = held->asked == HORA__SETTLE_START && held->definition->overlap == HORA_OVERLAP_ALLOW;
+    bool stale = settled == HORA__SETTLED_STALE && ran && !deleted && !was_accepted(node, held);
     hora__held_free(node, held);
     return stale;
 }
 
-static int take_answers(hora__node *node, hora_ns now)
+static int take_answers(hora__node *node, const hora__exchange *exchange, hora_ns now)
 {
     int stale = 0;
     for (size_t i = node->sent_back; i < node->sent_count; i++) {
         hora__held *held = node->sent[i];
         if (held->state == HORA__HELD_ASKING)
-            answered_ask(node, held, node->settled[i], now);
+            answered_ask(node, held, exchange->ret_settled[i], now);
         else
-            stale += answered_end(node, held, node->settled[i]);
+            stale += answered_end(node, held, exchange->ret_settled[i]);
     }
     node->counts.stale += stale;
     return stale;
@@ -332,9 +339,10 @@ static void note_lanes(hora__node *node, const hora__exchange *exchange, hora_ns
     node->look_at = HORA_FOREVER;
     for (int lane = 0; lane < HORA__LANES; lane++) {
         int limit = exchange->claim_limit[lane];
-        bool all = counts[lane] < limit;
+        /* Claims that are resumed say nothing about what is left. */
+        bool all = counts[lane] < limit && !exchange->resume;
         node->next_due[lane] = exchange->ret_next_due[lane];
-        if (limit > 0)
+        if (limit > 0 && !exchange->resume)
             node->low[lane] = all ? sight : latest[lane];
         else if (hands_back(node, lane))
             leave_lane(node, lane, exchange->ret_now);
@@ -380,16 +388,16 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
         node->resume = false;
     int64_t step = hora__clock_estimate_add(&node->clock, sent, received, exchange->ret_now);
     extend_lease(node, sent, received, exchange);
-    int stale = take_answers(node, received);
+    int stale = take_answers(node, exchange, received);
     count_claims(exchange, counts, latest);
     note_lanes(node, exchange, received, counts, latest);
     forget_handed_back(node);
     for (size_t i = 0; i < exchange->ret_claim_count; i++)
         hora__held_new(node, &exchange->ret_claims[i], received);
     note_cancelled(node, exchange);
-    if (looked && was_full && !exchange->resume)
+    if (looked && was_full)
         node->full_at = hora__sum(received, FULL_EVERY);
-    if (exchange->resume || step != 0)
+    if (step != 0)
         node->full_at = received;
     *ret_step_us = step;
     return stale;
@@ -399,6 +407,7 @@ void hora__node_failed(hora__node *node, hora_ns now)
 {
     hora__node_send_again(node);
     node->resume = !HORA__STORE_FAULT(CLAIMS_FORGOTTEN);
+    node->resume_until = node->resume ? hora__sum(now, 2 * node->config.ttl) : INT64_MIN;
     node->full_at = least(node->full_at, now);
     int doublings = node->failures < RETRY_DOUBLINGS ? node->failures : RETRY_DOUBLINGS;
     node->retry_at = hora__sum(now, RETRY_FIRST << doublings);

@@ -50,15 +50,11 @@ struct hora__node {
     hora__held *out_first, *out_last;
     size_t out_count, asking; /* `asking` of them are START or FORK */
     hora_ns out_since;        /* the oldest one waits since then */
-    hora__handed_back back[HORA__NODE_BATCH];
     size_t back_count;
 
     /* the exchange in progress: first the claims that are handed back, then settlements */
     bool busy;
     size_t sent_count, sent_back;
-    hora__held *sent[HORA__NODE_BATCH]; /* NULL for those handed back */
-    hora__settle settles[HORA__NODE_BATCH];
-    hora__settled settled[HORA__NODE_BATCH];
 
     /* what to look for */
     int64_t low[HORA__LANES];      /* all that is due before it was claimed */
@@ -67,8 +63,15 @@ struct hora__node {
     hora_ns full_at;               /* when to look at everything again */
     hora_ns look_at;               /* when to look again although nothing that can run here is known */
     bool resume;                   /* ask for claims whose reply was lost */
+    hora_ns resume_until;          /* ... and until then with each renewal */
     int failures;                  /* exchanges in a row */
     hora_ns retry_at;
+
+    /* Arrays whose first elements are used; they are not initialized. */
+    hora__handed_back back[HORA__NODE_BATCH];
+    hora__held *sent[HORA__NODE_BATCH]; /* NULL for those handed back */
+    hora__settle settles[HORA__NODE_BATCH];
+    hora__settled settled[HORA__NODE_BATCH];
 };
 
 /* ---- held.c ---- */

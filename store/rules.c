@@ -402,8 +402,8 @@ void hora__rules_after(const hora__definition *definition, const hora_trigger *n
         settle.gave_up = 0;
         settle.outcome = HORA_RUN_SUCCEEDED;
     }
-    /* START has deleted the row of a one-shot task, and that of a forked firing. */
-    if (asked == HORA__SETTLE_START && (!is_recurring(definition) || own.forked))
+    /* START has deleted the row of a one-shot task. */
+    if (asked == HORA__SETTLE_START && !is_recurring(definition))
         settle.kind = (hora__settle_kind)0;
     settle.code = code;
     settle.run_us = run_us;

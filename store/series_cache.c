@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 4096 };
+enum { BUCKETS = 1 << 9 };
 
 struct hora__series_cache {
     size_t limit, unused;                /* `unused` entries have no references */
@@ -16,7 +16,7 @@ struct hora__series_cache {
 
 static hora__series_entry **bucket_of(hora__series_cache *cache, int64_t series)
 {
-    return &cache->buckets[(uint64_t)series * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+    return &cache->buckets[(uint64_t)series * UINT64_C(0x9e3779b97f4a7c15) >> (64 - 9)];
 }
 
 int hora__series_cache_new(size_t limit, hora__series_cache **ret_cache)

@@ -439,6 +439,20 @@ TEST_REAL(an_unknown_outcome_is_sent_again, "")
     prepare(&own);
     CHECK(!own.exchange.resume && own.exchange.low[0] == INT64_MIN);
     reply(&own, 0);
+    /* The database may commit late: the node asks again with its renewals for a while. */
+    own.now += HORA_SECONDS(1);
+    prepare(&own);
+    CHECK(own.exchange.renew && own.exchange.resume);
+    reply(&own, 0);
+    for (int i = 0; i < 10; i++) {
+        own.now += HORA_SECONDS(1);
+        prepare(&own);
+        CHECK(own.exchange.renew);
+        if (i < 9)
+            reply(&own, 0);
+    }
+    CHECK(!own.exchange.resume);
+    reply(&own, 0);
     end(&own);
 }
 
@@ -495,6 +509,8 @@ TEST_REAL(a_firing_that_finds_too_many_is_skipped, "")
     exchange(&own);
     hora__held *held = hora__node_take_ready(own.node);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_WAIT);
+    prepare(&own);
+    hora__node_failed(own.node, own.now); /* the first answer is lost */
     own.answer = HORA__SETTLED_FULL;
     exchange(&own);
     own.answer = HORA__SETTLED_OK;

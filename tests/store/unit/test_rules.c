@@ -331,7 +331,7 @@ TEST_REAL(overlap, "")
     CHECK_INT(settle.kind, HORA__SETTLE_FORK);
     CHECK(hora__rules_asks_again(definition, NULL, &claim, HORA__SETTLE_FORK, PLANNED, &settle));
     CHECK_INT(settle.kind, HORA__SETTLE_START);
-    CHECK_INT(after(definition, &claim, HORA__SETTLE_START, 0, PLANNED).kind, 0);
+    CHECK_INT(after(definition, &claim, HORA__SETTLE_START, 0, PLANNED).kind, HORA__SETTLE_DONE);
     hora__definition_free(definition);
 }
 
