@@ -205,31 +205,43 @@ static void release_lost(hora__memory *memory, released *lost, int64_t now)
     hora__row_release(memory, row, !may_have_run(row, now), now);
 }
 
-/* Finds up to `limit` firings of nodes whose lease has ended, with memory for their records. Returns their
- * number, or -1 if there is no memory. */
-static int find_lost(hora__memory *memory, int64_t now, int limit, released *ret_lost)
+static int compare_released(const void *a, const void *b)
 {
-    int count = 0;
-    for (hora__memory_node *node = memory->nodes; node != NULL; node = node->next) {
+    const released *lost = a, *other = b;
+    return (lost->row->id > other->row->id) - (lost->row->id < other->row->id);
+}
+
+/* Finds all firings of nodes whose lease has ended, in the order of ids. Returns their number; if it exceeds
+ * `capacity`, the array has only so many, and not in order. */
+static size_t find_lost(const hora__memory *memory, int64_t now, released *ret_lost, size_t capacity)
+{
+    size_t count = 0;
+    for (const hora__memory_node *node = memory->nodes; node != NULL; node = node->next) {
         if (node->gone || node->lease_end > now)
             continue;
         hora__row *row = next_claimed(memory, node->id, 0);
-        for (; row != NULL && count < limit; row = next_claimed(memory, node->id, row->id)) {
-            hora__memory_record *record = NULL;
-            if (row->history && may_have_run(row, now)) {
-                record = hora__record_new((hora__bytes){NULL, 0});
-                if (record == NULL)
-                    goto no_memory;
-            }
-            ret_lost[count++] = (released){row, record};
+        for (; row != NULL; row = next_claimed(memory, node->id, row->id)) {
+            if (count < capacity)
+                ret_lost[count] = (released){row, NULL};
+            count++;
         }
     }
-    if (hora__records_reserve(memory, (size_t)count))
-        return count;
-no_memory:
-    while (count > 0)
-        hora__record_drop(ret_lost[--count].record);
-    return -1;
+    if (count > 1 && count <= capacity)
+        qsort(ret_lost, count, sizeof ret_lost[0], compare_released);
+    return count;
+}
+
+/* Allocates the records of lost runs. */
+static bool make_records(hora__memory *memory, released *lost, size_t count, int64_t now)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!lost[i].row->history || !may_have_run(lost[i].row, now))
+            continue;
+        lost[i].record = hora__record_new((hora__bytes){NULL, 0});
+        if (lost[i].record == NULL)
+            return false;
+    }
+    return hora__records_reserve(memory, count);
 }
 
 static void forget_dead_nodes(hora__memory *memory, int64_t now)
@@ -240,22 +252,29 @@ static void forget_dead_nodes(hora__memory *memory, int64_t now)
     }
 }
 
-static int reap_locked(hora__memory *memory, int limit, released *lost, int64_t *ret_released,
-                       hora_error *reason)
+static int reap_locked(hora__memory *memory, size_t limit, int64_t *ret_released, hora_error *reason)
 {
     int64_t now;
     int result = hora__memory_now(memory, &now, reason);
     if (result < 0)
         return result;
-    int count = find_lost(memory, now, limit, lost);
-    if (count < 0)
+    size_t all = find_lost(memory, now, NULL, 0), count = all < limit ? all : limit;
+    released *lost = calloc(all + 1, sizeof *lost);
+    if (lost != NULL)
+        find_lost(memory, now, lost, all);
+    if (lost == NULL || !make_records(memory, lost, count, now)) {
+        for (size_t i = 0; lost != NULL && i < count; i++)
+            hora__record_drop(lost[i].record);
+        free(lost);
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "no memory for the records of lost runs");
-    for (int i = 0; i < count; i++)
+    }
+    for (size_t i = 0; i < count; i++)
         release_lost(memory, &lost[i], now);
+    free(lost);
     forget_dead_nodes(memory, now);
     if (count > 0)
         hora__memory_wake(memory, INT64_MIN);
-    *ret_released = count;
+    *ret_released = (int64_t)count;
     return 0;
 }
 
@@ -264,15 +283,9 @@ static int memory_reap(hora__backend *backend, const hora__lease *lease, int lim
 {
     (void)lease;
     hora__memory *memory = (hora__memory *)backend;
-    if (limit < 0)
-        limit = 0;
-    released *lost = calloc((size_t)limit + 1, sizeof *lost);
-    if (lost == NULL)
-        return hora__store_refuse(reason, HORA_ENOMEM, NULL, "no memory to release %d firings", limit);
     pthread_mutex_lock(&memory->lock);
-    int result = reap_locked(memory, limit, lost, ret_released, reason);
+    int result = reap_locked(memory, limit < 0 ? 0 : (size_t)limit, ret_released, reason);
     pthread_mutex_unlock(&memory->lock);
-    free(lost);
     return result;
 }
 

@@ -177,9 +177,10 @@ enum { MAX_RECORDS = 200 };
 extern struct seen_record records[MAX_RECORDS];
 int read_history(hora_history_filter filter);
 
-/* Everything that list and history show, as a text that the caller frees. Times from `base` are exact if
- * `exact`; otherwise those within half an hour of it are "now", and others are counted in hours. Nodes are
- * shown as their index in `nodes`. */
+/* Everything that list, history and stats show, as a text that the caller frees. Records are sorted, because
+ * the order of those of one call is not defined. Times from `base` are exact if `exact`; otherwise those
+ * within half an hour of it are "now", and others are counted in hours. Nodes are shown as their index in
+ * `nodes`. */
 char *dump_store(hora__backend *of, int64_t base, bool exact, const int64_t *nodes, int node_count);
 /* Checks that the store shows the same before and after what is in between. */
 char *snapshot(void);

@@ -302,6 +302,27 @@ static int dump_task(hora_durable_info *info, const char *definition, void *arg)
     return 0;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Moves the lines of a text to `to`, in the order of the alphabet, and frees it. */
+static void dump_sorted(char *text, FILE *to)
+{
+    size_t count = 0, capacity = 1;
+    for (const char *at = text; *at != '\0'; at++)
+        capacity += *at == '\n';
+    char **lines = calloc(capacity, sizeof(lines[0]));
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        lines[count++] = line;
+    qsort(lines, count, sizeof lines[0], compare_lines);
+    for (size_t i = 0; i < count; i++)
+        fprintf(to, "%s\n", lines[i]);
+    free(lines);
+    free(text);
+}
+
 static int dump_record(const hora_run_record *record, void *arg)
 {
     const struct dump *dump = arg;
@@ -327,7 +348,13 @@ char *dump_store(hora__backend *of, int64_t base, bool exact, const int64_t *nod
     CHECK_OK(of->ops->list(of, &filter, dump_task, &dump, &contract_error));
     filter.state = HORA_DURABLE_DEAD;
     CHECK_OK(of->ops->list(of, &filter, dump_task, &dump, &contract_error));
-    CHECK_OK(of->ops->history(of, &history, dump_record, &dump, &contract_error));
+    char *lines;
+    size_t lines_size;
+    struct dump record_dump = dump;
+    record_dump.to = open_memstream(&lines, &lines_size);
+    CHECK_OK(of->ops->history(of, &history, dump_record, &record_dump, &contract_error));
+    fclose(record_dump.to);
+    dump_sorted(lines, dump.to);
     hora_store_stats stats = HORA_INIT(hora_store_stats);
     CHECK_OK(of->ops->stats(of, &stats, &contract_error));
     fprintf(dump.to, "waiting %" PRId64 " claimed %" PRId64 " paused %" PRId64 " dead %" PRId64,

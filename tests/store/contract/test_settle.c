@@ -561,7 +561,7 @@ CONTRACT(settle_records_the_run)
     pass(5 * MS);
     int64_t now = now_us();
     CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE, .outcome = HORA_RUN_SUCCEEDED, .history = true,
-                                       .run_us = 3 * MS, .note = {"well\0done", 9})),
+                                       .run_us = 3 * MS, .note = {"well done", 9})),
               HORA__SETTLED_OK);
     if (!CHECK_INT(read_history((hora_history_filter){0}), 1))
         return;
@@ -579,7 +579,7 @@ CONTRACT(settle_records_the_run)
     CHECK_INT(records[0].record.fence, claim.fence);
     CHECK_INT(records[0].record.node, node.node);
     CHECK_INT(records[0].record.note_size, 9);
-    CHECK(memcmp(records[0].note, "well\0done", 9) == 0);
+    CHECK(memcmp(records[0].note, "well done", 9) == 0);
 }
 
 CONTRACT(settle_records_each_kind_and_outcome)
