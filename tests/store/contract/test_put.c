@@ -386,6 +386,27 @@ CONTRACT(put_replace_one_shot_by_recurring_and_back)
     CHECK(claim.payload.size == 3 && memcmp(claim.payload.data, "one", 3) == 0);
 }
 
+CONTRACT(put_replace_of_another_kind_keeps_fence_and_past)
+{
+    hora__lease node = join();
+    int64_t id = put_one(&RECURRING(.key = "a"));
+    hora__claim claim = claim_one(&node);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, ADVANCE, .after_now = true, .due = HOUR,
+                                       .outcome = HORA_RUN_SUCCEEDED, .code = 7)),
+              HORA__SETTLED_OK);
+    struct seen_task before = must_see(id);
+    CHECK(before.info.last_success.ns != 0);
+    for (int i = 0; i < 2; i++) {
+        put_replace(i == 0 ? &PUT(.key = "a") : &RECURRING(.key = "a"));
+        struct seen_task task = must_see(id);
+        CHECK_INT(task.info.last_code, 7);
+        CHECK_INT(task.info.last_end.ns, before.info.last_end.ns);
+        CHECK_INT(task.info.last_success.ns, before.info.last_success.ns);
+        CHECK_INT(task.info.fence, claim.fence);
+        CHECK_INT(task.info.firings, 0);
+    }
+}
+
 CONTRACT(put_replace_keeps_the_time_of_an_equal_definition)
 {
     int64_t now = now_us();

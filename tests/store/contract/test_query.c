@@ -84,8 +84,8 @@ CONTRACT(list_by_prefix_of_the_key)
     static const struct {
         const char *prefix;
         int count;
-    } cases[] = {{"a", 10},   {"aa", 2}, {"A", 1}, {"a%", 2}, {"a_", 2}, {"\\", 1},   {"a\\", 1}, {"ä", 1},
-                 {"\xc3", 1}, {"a'", 1}, {"b", 0}, {"%", 0},  {"_", 0},  {"aaaa", 0}, {"", 13}};
+    } cases[] = {{"a", 10}, {"aa", 2}, {"A", 1}, {"a%", 2}, {"a_", 2}, {"\\", 1},   {"a\\", 1},
+                 {"ä", 1},  {"a'", 1}, {"b", 0}, {"%", 0},  {"_", 0},  {"aaaa", 0}, {"", 13}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         put_one(&PUT(.key = keys[i]));
     put_one(&PUT()); /* has no key, so none that begins with anything */

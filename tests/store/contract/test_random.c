@@ -9,6 +9,8 @@
  * with one that uses the clock of the machine: all times are now or hours away, and no lease ends. */
 #include "contract.h"
 
+#include <stdarg.h>
+
 enum { NODES = 3, MAX_HELD = 60, MAX_TASKS = 400, KEYS = 12, MAX_NODES = 2000 };
 
 /* What both stores have: index 0 is the backend under test, 1 the store in memory. */
@@ -43,12 +45,23 @@ static bool chance(uint32_t percent)
     return pick(100) < percent;
 }
 
+/* Says what is done next. With HORA_TEST_TRACE it is printed. */
+__attribute__((format(printf, 1, 2))) static void trace(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(world.trace, sizeof world.trace, format, arguments);
+    va_end(arguments);
+    if (getenv("HORA_TEST_TRACE") != NULL)
+        printf("\n    %s", world.trace);
+}
+
 static bool same(const char *what, int64_t got, int64_t want)
 {
     if (got != want)
         contract_fail(__FILE__, __LINE__,
                       "%s: %s is %" PRId64 ", but %" PRId64 " in memory (seed %" PRIu64 ")", world.trace,
-                      what, got, want, contract_seed);
+                      what, got, want, world.seed);
     return got == want;
 }
 
@@ -123,15 +136,14 @@ static void random_put(void)
         puts[i] = pick_put();
     /* A backend may give out ids in the order of keys. */
     qsort(puts, count, sizeof puts[0], compare_keys);
-    snprintf(world.trace, sizeof world.trace, "put of %zu", count);
+    trace("put of %zu, the first with %s, if_exists %d, recurring %d", count,
+          puts[0].key == NULL ? "no key" : puts[0].key, (int)puts[0].if_exists, puts[0].recurring);
     for (int store = 0; store < 2; store++)
         results[store] = world.stores[store]->ops->put(world.stores[store], puts, count, done[store],
                                                        &wrong[store], &contract_error);
     same("the result", results[0], results[1]);
-    if (results[1] < 0) {
-        same("the index of the wrong task", (int64_t)wrong[0], (int64_t)wrong[1]);
+    if (results[1] < 0) /* which of several wrong tasks is named is not defined */
         return;
-    }
     for (size_t i = 0; i < count; i++) {
         same("what was done", done[0][i].done, done[1][i].done);
         int at = world.task_count < MAX_TASKS ? world.task_count++ : (int)pick(MAX_TASKS);
@@ -147,8 +159,7 @@ static void random_change(void)
     int results[2];
     if (task < 0 || chance(60))
         change.key = keys[pick(KEYS)];
-    snprintf(world.trace, sizeof world.trace, "change %d of %s", (int)change.kind,
-             change.key != NULL ? change.key : "an id");
+    trace("change %d of %s", (int)change.kind, change.key != NULL ? change.key : "an id");
     for (int store = 0; store < 2; store++) {
         change.id = change.key != NULL ? 0 : world.tasks[task][store];
         results[store] = world.stores[store]->ops->change(world.stores[store], &change, &contract_error);
@@ -161,7 +172,7 @@ static void random_change(void)
 static void random_join(int node)
 {
     int64_t ttl = world.exact ? 300000 + (int64_t)pick(1000000) : 3600 * SECOND;
-    snprintf(world.trace, sizeof world.trace, "join");
+    trace("join");
     for (int store = 0; store < 2; store++)
         CHECK_OK(world.stores[store]->ops->join(world.stores[store], "a node", ttl,
                                                 &world.leases[node][store], &contract_error));
@@ -311,7 +322,9 @@ static size_t pick_settles(hora__settle settles[2][MAX_SETTLES])
 {
     struct both_claims chosen[MAX_SETTLES];
     size_t count = 0;
-    while (world.held_count > 0 && count < MAX_SETTLES && chance(70)) {
+    /* Without a virtual clock, it is not known which of several firings is due first afterwards. */
+    size_t most = world.exact ? MAX_SETTLES : 1;
+    while (world.held_count > 0 && count < most && chance(70)) {
         int at = (int)pick((uint32_t)world.held_count);
         struct both_claims held = world.held[at];
         if (depends(&held, chosen, count))
@@ -355,9 +368,8 @@ static void random_exchange(int node)
     exchanges[0].settle_count = pick_settles(settles);
     exchanges[1] = exchanges[0];
     int results[2];
-    snprintf(world.trace, sizeof world.trace,
-             "exchange of node %d with %zu settlements, the first of kind %d", node,
-             exchanges[0].settle_count, exchanges[0].settle_count > 0 ? (int)settles[1][0].kind : 0);
+    trace("exchange of node %d with %zu settlements, the first of kind %d", node, exchanges[0].settle_count,
+          exchanges[0].settle_count > 0 ? (int)settles[1][0].kind : 0);
     for (int store = 0; store < 2; store++) {
         exchanges[store].settles = settles[store];
         exchanges[store].ret_settled = settled[store];
@@ -374,7 +386,7 @@ static void random_exchange(int node)
 static void random_reap(int node)
 {
     int64_t released[2] = {0, 0};
-    snprintf(world.trace, sizeof world.trace, "reap");
+    trace("reap");
     for (int store = 0; store < 2; store++)
         CHECK_OK(world.stores[store]->ops->reap(world.stores[store], &world.leases[node][store], 100,
                                                 &released[store], &contract_error));
@@ -383,7 +395,7 @@ static void random_reap(int node)
 
 static void random_leave(int node)
 {
-    snprintf(world.trace, sizeof world.trace, "leave");
+    trace("leave");
     for (int store = 0; store < 2; store++)
         CHECK_OK(world.stores[store]->ops->leave(world.stores[store], &world.leases[node][store],
                                                  &contract_error));
@@ -395,7 +407,7 @@ static void random_trim(void)
     int64_t deleted[2], before = store_now(1) - (int64_t)pick(2000000);
     if (!world.exact)
         return;
-    snprintf(world.trace, sizeof world.trace, "trim");
+    trace("trim");
     for (int store = 0; store < 2; store++)
         CHECK_OK(
             world.stores[store]->ops->trim(world.stores[store], before, &deleted[store], &contract_error));

@@ -372,6 +372,60 @@ CONTRACT(fork_of_a_replaced_task_uses_the_new_one)
     CHECK_TEXT(seen.handler, "g");
 }
 
+CONTRACT(fork_of_what_was_replaced_by_a_one_shot)
+{
+    hora__lease node = join();
+    int64_t base = now_us();
+    put_one(&RECURRING(.key = "a", .payload = {"old", 3}));
+    hora__claim claim = claim_one(&node);
+    put_replace(&PUT(.key = "a", .payload = {"new", 3}, .definition = "attempts 3", AT(base + 4 * HOUR)));
+    CHECK_INT(fork_claim(&node, claim, base, 2), HORA__SETTLED_OK);
+    CHECK(see_key("a", &seen));
+    CHECK(!seen.info.recurring);
+    CHECK_TIME(seen.due, base + 4 * HOUR);
+    CHECK_TEXT(seen.payload, "new");
+    CHECK_TEXT(seen.definition, "attempts 3");
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE)), HORA__SETTLED_OK);
+    CHECK_INT(count_tasks(), 1);
+}
+
+/* A run whose task has become a one-shot task belongs to no series, in particular not to other one-shots. */
+CONTRACT(fork_of_a_replaced_task_is_alone)
+{
+    hora__lease node = join();
+    int64_t base = now_us();
+    put_one(&PUT(.key = "other", AT(base + 5 * HOUR)));
+    int64_t id = put_one(&RECURRING(.key = "a"));
+    hora__claim claim = claim_one(&node);
+    put_replace(&PUT(.key = "a", AT(base + 4 * HOUR)));
+    CHECK_INT(fork_claim(&node, claim, base, 2), HORA__SETTLED_OK);
+    char *before = snapshot();
+    CHECK_ERROR(change_id(HORA__CHANGE_RETIME, id), HORA_ENOENT);
+    CHECK_ERROR(change_id(HORA__CHANGE_PAUSE, id), HORA_ENOENT);
+    CHECK_ERROR(change_id(HORA__CHANGE_RESUME, id), HORA_ENOENT);
+    CHECK_UNCHANGED(before);
+    CHECK_INT(change_id(HORA__CHANGE_CANCEL, id), HORA_CANCEL_RUNNING);
+    CHECK_INT(count_tasks(), 3);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, DEAD, .outcome = HORA_RUN_GAVE_UP)), HORA__SETTLED_OK);
+    CHECK_INT(count_tasks(), 2);
+    CHECK_INT(count_dead(), 0);
+}
+
+CONTRACT(fork_outcomes_stay_with_a_task_that_is_replaced)
+{
+    hora__lease node = join();
+    put_one(&RECURRING(.key = "a"));
+    hora__claim claim = claim_one(&node);
+    CHECK_INT(fork_claim(&node, claim, now_us(), 2), HORA__SETTLED_OK);
+    int64_t now = now_us();
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE, .outcome = HORA_RUN_SUCCEEDED)), HORA__SETTLED_OK);
+    put_replace(&PUT(.key = "a"));
+    CHECK(see_key("a", &seen));
+    CHECK_NOW(seen.info.last_success.ns / 1000, now);
+    CHECK_NOW(seen.info.last_end.ns / 1000, now);
+    CHECK_NOW(claim_one(&node).last_success, now);
+}
+
 CONTRACT(fork_cancel_is_about_all_runs)
 {
     hora__lease node = join();
