@@ -64,6 +64,8 @@ static hora_ns settle_at(const hora__node *node)
 {
     if (node->back_count > 0 || node->asking > 0 || node->out_count >= HORA__NODE_BATCH)
         return INT64_MIN;
+    if (node->draining && node->out_count > 0)
+        return INT64_MIN; /* somebody waits for the end */
     return node->out_count > 0 ? hora__sum(node->out_since, node->config.flush) : HORA_FOREVER;
 }
 
