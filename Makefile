@@ -9,7 +9,7 @@ build     = cmake --build build/$(1) --parallel $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test test-full bench soak lint format install clean
+.PHONY: help run test test-full bench soak lint format build install uninstall dist clean force
 
 help:
 	@echo 'make run        build hora, and run hora demo: a scheduler at work, for 20 seconds'
@@ -20,52 +20,79 @@ help:
 	@echo '                (bench/README.md)'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
+	@echo 'make build      build what make install installs'
 	@echo 'make install    install library, command and manual: PREFIX ($(PREFIX)), DESTDIR'
+	@echo 'make uninstall  remove what the last make install installed: PREFIX, DESTDIR'
+	@echo 'make dist       make the archives of a release, with finished manual pages, in build/dist'
 	@echo 'make clean      remove the folder build'
-	@echo 'Missing packages are installed; HORA_NO_INSTALL=1 only lists them.'
+	@echo 'Packages that run, test, lint, bench and soak need are installed; HORA_NO_INSTALL=1 only lists them.'
 
 run:
-	tools/setup build
+	@tools/setup run
 	$(call configure,dev) >/dev/null
 	$(call build,dev) --target hora_command
 	build/dev/app/hora demo $(DEMO)
 
 test:
-	tools/setup test
+	@tools/setup $(if $(filter true 1,$(CI)),--optional) test
 	$(call configure,dev) >/dev/null
 	$(call build,dev)
 	tools/check-conformance build/dev
 	tools/run-tests build/dev -L short --parallel $(JOBS)
 
 test-full:
-	tools/setup full
+	@tools/setup --optional full
 	tools/test-full
 
 soak:
-	tools/setup full
+	@tools/setup --optional full
 	HORA_SOAK=1 tools/test-full
 
 bench:
-	tools/setup bench
+	@tools/setup --optional bench
 	$(call configure,release) >/dev/null
 	$(call build,release) --target bench
 	bench/run build/release --output build/bench $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ONLY)
 
 lint:
-	tools/setup lint
+	@tools/setup --optional lint
 	$(call configure,dev) >/dev/null
 	$(call build,dev) --target hora hora_static hora_command
 	tools/lint build/dev
 
 format:
-	tools/setup lint
+	@tools/setup --optional lint
 	clang-format-19 -i $$(find include src app tests examples bench -name '*.[ch]')
 
-install:
-	tools/setup build
-	$(call configure,release) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DHORA_TESTS=OFF >/dev/null
-	$(call build,release)
-	DESTDIR=$(DESTDIR) cmake --install build/release
+# What is installed is built in build/install. It is built again only if one of its files is newer, or if the
+# prefix is another one. So "make build && sudo make install" builds nothing as root.
+installed = $(shell find $(wildcard CMakeLists.txt CMakePresets.json LICENSE README.md CHANGELOG.md app \
+	cmake docs examples include man src store tools/gen-man tools/publicapi.py tools/csource.py) -type f)
+
+build/install/prefix: force
+	@mkdir -p build/install
+	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@
+
+build/install/built: $(installed) build/install/prefix
+	@tools/setup --check build
+	$(call configure,install) -DCMAKE_INSTALL_PREFIX='$(PREFIX)' >/dev/null
+	$(call build,install)
+	@touch $@
+
+build: build/install/built
+
+# The list of the installed files may belong to root.
+install: build/install/built
+	@rm -f build/install/install_manifest.txt
+	DESTDIR='$(DESTDIR)' cmake --install build/install
+	@echo 'hora: installed in $(DESTDIR)$(PREFIX)'
+
+uninstall:
+	@DESTDIR='$(DESTDIR)' cmake -DMANIFEST=build/install/install_manifest.txt -DPREFIX='$(PREFIX)' \
+		-P cmake/uninstall.cmake
+
+dist:
+	tools/make-dist build/dist
 
 clean:
 	rm -rf build
