@@ -478,7 +478,7 @@ static void wait_in_a_chain(int threads, bool detached)
     for (int i = 0; i < chain.length; i++)
         chain.links[i] = (struct link){.chain = &chain, .number = i};
     deadlocks = 0;
-    CHECK_OK(hora_pool_new_fixed(threads, HORA_POOL_OPTIONS(.stack_size = 64 << 10), &pool, NULL));
+    CHECK_OK(hora_pool_new_fixed(threads, HORA_POOL_OPTIONS(.stack_size = 128 << 10), &pool, NULL));
     if (detached) {
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(submit_and_wait, &chain.links[0])));
     } else {
