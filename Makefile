@@ -9,7 +9,7 @@ build     = cmake --build build/$(1) --parallel $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test test-full bench soak lint format build install uninstall dist clean force
+.PHONY: help run test test-full bench soak lint format docs build install uninstall dist clean force
 
 help:
 	@echo 'make run        build hora, and run hora demo: a scheduler at work, for 20 seconds'
@@ -21,11 +21,12 @@ help:
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make build      build what make install installs'
+	@echo 'make docs       build the site, with search and the reference: build/site'
 	@echo 'make install    install library, command and manual: PREFIX ($(PREFIX)), DESTDIR'
 	@echo 'make uninstall  remove what the last make install installed: PREFIX, DESTDIR'
 	@echo 'make dist       make the archives of a release, with finished manual pages, in build/dist'
 	@echo 'make clean      remove the folder build'
-	@echo 'Packages that run, test, lint, bench and soak need are installed; HORA_NO_INSTALL=1 only lists them.'
+	@echo 'Packages that run, test, lint, docs, bench and soak need are installed; HORA_NO_INSTALL=1 only lists them.'
 
 run:
 	@tools/setup run
@@ -93,6 +94,10 @@ uninstall:
 
 dist:
 	tools/make-dist build/dist
+
+docs:
+	@tools/setup docs
+	tools/gen-site build/site
 
 clean:
 	rm -rf build
