@@ -54,6 +54,7 @@ bench:
 	$(call configure,release) >/dev/null
 	$(call build,release) --target bench
 	bench/run build/release --output build/bench $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ONLY)
+	tools/gen-chart --update build/bench
 
 lint:
 	@tools/setup --optional lint
