@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench.py [option]... - compare hora.Executor with concurrent.futures.ThreadPoolExecutor
 
-Prints tasks per second, the best of several rounds in which the executors take turns:
+Prints tasks per second, and the processor time that all threads use for one task. Both are the best of
+several rounds, in which the executors take turns:
 
   submit+result   one thread submits a task and waits for its result, one after the other
   burst           one thread submits all tasks and then waits for all results
@@ -63,12 +64,13 @@ def nested(executor, tasks):
 WORK = {"submit+result": one_by_one, "burst": burst, "map": map_all, "nested": nested}
 
 
-def seconds(make, workers, work, tasks):
+def measure(make, workers, work, tasks):
+    """The time and the processor time of one task, in seconds."""
     with make(workers) as executor:
         work(executor, 100)
-        start = time.perf_counter()
+        start, start_of_processor = time.perf_counter(), time.process_time()
         work(executor, tasks)
-        return time.perf_counter() - start
+        return (time.perf_counter() - start) / tasks, (time.process_time() - start_of_processor) / tasks
 
 
 def main():
@@ -77,13 +79,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=4)
     options = parser.parse_args()
-    print(f"{'tasks per second':18}" + "".join(f"{name:>20}" for name in EXECUTORS))
+    print(f"{'':16}" + "".join(f"{name:>27}" for name in EXECUTORS))
     for title, work in WORK.items():
-        best = dict.fromkeys(EXECUTORS, float("inf"))
+        measured = {name: [] for name in EXECUTORS}
         for _ in range(options.rounds):
             for name, make in EXECUTORS.items():
-                best[name] = min(best[name], seconds(make, options.workers, work, options.tasks))
-        print(f"{title:18}" + "".join(f"{options.tasks / best[name]:20,.0f}" for name in EXECUTORS))
+                measured[name].append(measure(make, options.workers, work, options.tasks))
+        line = f"{title:16}"
+        for results in measured.values():
+            seconds, processor = (min(column) for column in zip(*results))
+            line += f"{1 / seconds:11,.0f}/s {processor * 1e6:7.1f} us CPU"
+        print(line)
 
 
 if __name__ == "__main__":
