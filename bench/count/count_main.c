@@ -166,11 +166,11 @@ static void close_pool(void)
 }
 
 /* Executes tasks on the pool, whose worker waits at the gate, and closes the pool. */
-static void count_executed(long times)
+static void count_executed(long times, const char *name)
 {
     expect(times);
     for (long i = 0; i < times; i++)
-        MUST(hora_pool_execute(pool, HORA_TASK(run, NULL)) == 0);
+        MUST(hora_pool_execute(pool, HORA_TASK(run, NULL, .name = name)) == 0);
     MUST(hora_latch_count_down(gate) == 0);
     await_all();
     close_pool();
@@ -179,17 +179,28 @@ static void count_executed(long times)
 static void count_execute(long times)
 {
     open_pool();
-    count_executed(times);
+    count_executed(times, NULL);
 }
 
-static void count_execute_measured(long times)
+static void open_measured_pool(void)
 {
     MUST(hora_latch_new(1, NULL, &gate, NULL) == 0 && hora_latch_new(1, NULL, &arrived, NULL) == 0);
     const hora_pool_options *options =
         HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 1, .metrics = HORA_METRICS());
     MUST(hora_pool_new(options, &pool, NULL) == 0);
     occupy_worker();
-    count_executed(times);
+}
+
+static void count_execute_measured(long times)
+{
+    open_measured_pool();
+    count_executed(times, NULL);
+}
+
+static void count_execute_named(long times)
+{
+    open_measured_pool();
+    count_executed(times, "counted");
 }
 
 static void count_submit(long times)
@@ -432,6 +443,7 @@ static const struct {
     {"future.run_get", count_future},
     {"pool.execute", count_execute},
     {"pool.execute.measured", count_execute_measured},
+    {"pool.execute.named", count_execute_named},
     {"pool.submit_get", count_submit},
     {"group.submit", count_group},
     {"pool.invoke_all", count_invoke_all},

@@ -106,16 +106,6 @@ static void ended(struct hora__worker *worker, int code)
         worker->worker_observer->kind->ended(worker->worker_observer, NULL, &worker->taken.task, code);
 }
 
-/* Replaces the body of an observed task: calls the real body and then reports its end. In this way
- * hora__worker_run_detached needs no test for an observer. */
-static int run_observed(void *arg, void **ret_result)
-{
-    struct hora__worker *worker = hora__thread_existing()->worker;
-    int code = worker->observed_run(arg, ret_result);
-    ended(worker, code);
-    return code;
-}
-
 /* Prepares the run of a task by a worker that is not plain: reports its beginning to the observer. Returns
  * false if the task must not run; it has then been cancelled. */
 static bool prepare(struct hora__worker *worker)
@@ -131,8 +121,6 @@ static bool prepare(struct hora__worker *worker)
     worker->stage = HORA__TASK_RUNS;
     /* A detached task has no time limits, so the observer cannot refuse it. */
     (void)worker->worker_observer->kind->begins(worker->worker_observer, NULL, &worker->taken.task);
-    worker->observed_run = worker->taken.task.run;
-    worker->taken.task.run = run_observed;
     return true;
 }
 
@@ -147,6 +135,7 @@ __attribute__((noinline)) void hora__worker_run_detached(struct hora__worker *wo
     worker->stage = HORA__TASK_RUNS;
     HORA__PROBE(plain_start, task->name);
     int code = task->run(task->arg, &result);
+    ended(worker, code);
     HORA__PROBE(plain_done, task->name, code);
     worker->ending = hora__ending_of_result(code);
     if (!HORA__FAULT(TASK_DROPPED_AGAIN))

@@ -491,7 +491,8 @@ static bool offer_detached(hora_pool *pool, const hora_task *task)
     };
     if (detached_mode == HORA__DETACHES_STAMPED) {
         offer.came = hora__pool_stamp(pool);
-        hora__pool_count_submitted(pool, task);
+        if (task->name != NULL) /* as hora__pool_count_submitted: a pool that stamps measures */
+            pool->observer->kind->submitted(pool->observer, task->name, 1);
     }
     if (pool->work->offer(pool->queue, &offer) < 0) {
         hora__pool_uncount_submitted(

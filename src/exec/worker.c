@@ -427,7 +427,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
             pool->kind->timer_ran(pool, &worker->taken);
         }
         if (worker->worker_observer != NULL)
-            worker->worker_observer->has_waited = true;
+            worker->worker_observer->ended_at = 0;
         if (hora__worker_is_active(worker)) /* else hora__work_next has made it idle, and booked */
             hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books can be even */
         book_end(worker);

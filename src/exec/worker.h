@@ -46,7 +46,6 @@ struct hora__worker {
     struct hora__timer_run timer_run; /* of a scheduler: the timer that it has taken */
     /* Of a scheduler without hooks and observer: the series that it runs on the short way. */
     struct hora__series_run series_run;
-    hora_run_fn observed_run;          /* the body of `taken`, if the worker has an observer */
     enum hora__task_stage stage;       /* how far it is with the detached task or timer, */
     enum hora__ending ending;          /* and how that has ended */
     struct hora__hold hold;            /* the segment that it holds, and the tasks that it has yet to book */

@@ -28,7 +28,7 @@ struct hora__histogram {
 
 /* Records a value; a negative one counts as 0. No two threads may record at the same time. The count of the
  * bucket is published: a thread that observes it sees everything that the recording thread did before. */
-static inline void hora__histogram_record(struct hora__histogram *histogram, int64_t value)
+HORA__INLINE void hora__histogram_record(struct hora__histogram *histogram, int64_t value)
 {
     uint64_t span = value > 0 ? (uint64_t)value : 0;
     HORA__ORDER_FAULT(HISTOGRAM_RECORDED_RELAXED, memory_order_relaxed);

@@ -130,16 +130,11 @@ void hora__worker_stats_leave(struct hora__measures *measures, struct hora__work
     hora__mutex_unlock(&measures->lock);
 }
 
-/* Returns the statistics of a name, and makes them at its first use. If there is no memory, it returns those
- * of tasks without a name. Only the worker that has taken worker_stats calls it (I1), so the
- * compare-and-swap cannot fail; it publishes the new statistics to readers. */
-static struct hora__task_stats *stats_of(struct hora__worker_stats *worker_stats, int index)
+/* By I1 the compare-and-swap cannot fail; it publishes the new statistics to readers. */
+struct hora__task_stats *hora__measures_make(struct hora__worker_stats *worker_stats, int index)
 {
-    assert(index >= 0);
-    struct hora__task_stats *stats = hora__atomic_pointer_load(&worker_stats->by_name[index]);
-    if (__builtin_expect(stats != NULL, true))
-        return stats;
-    stats = hora__alloc(1, sizeof *stats);
+    assert(worker_stats->is_taken && index > 0);
+    struct hora__task_stats *stats = hora__alloc(1, sizeof *stats);
     if (stats == NULL)
         return hora__atomic_pointer_load(&worker_stats->by_name[0]);
     (void)hora__atomic_pointer_cas(&worker_stats->by_name[index], NULL, stats);
@@ -194,7 +189,7 @@ struct hora__run_start hora__measures_begins(struct hora__worker_record *record,
         start.waited = hora__ns_max(now - record->worker_observer.came, 0);
     if (record->worker_stats == NULL)
         return start;
-    struct hora__task_stats *stats = stats_of(record->worker_stats, name->index);
+    struct hora__task_stats *stats = hora__measures_of(record->worker_stats, name->index);
     frame->stats = stats;
     hora__counter_add_alone_publish(&stats->started, 1);
     if (start.waited >= 0)
@@ -202,32 +197,6 @@ struct hora__run_start hora__measures_begins(struct hora__worker_record *record,
     if (start.late >= 0)
         hora__histogram_record(&stats->times[HORA_METRIC_LATENESS], start.late);
     return start;
-}
-
-/* Every detached task of a pool with metrics has the stamp of its submission. None of them is scheduled. */
-const char *hora__measures_begins_alone(struct hora__worker_record *record, struct hora__frame *frame,
-                                        const hora_task *task, int64_t now)
-{
-    const struct hora__name *name = hora__names_get(&record->pool_observer->measures->names, task->name);
-    if (record->worker_stats == NULL)
-        return name->text;
-    frame->stats = stats_of(record->worker_stats, name->index);
-    hora__counter_add_alone_publish(&frame->stats->started, 1);
-    hora__histogram_record(&frame->stats->times[HORA_METRIC_WAIT],
-                           hora__ns_max(now - record->worker_observer.came, 0));
-    return name->text;
-}
-
-/* The count must release: a reader that sees the run as ended must see that it has started, see
- * readings.c. */
-void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
-{
-    assert(frame->stats != NULL && ran >= 0);
-    struct hora__task_stats *stats = frame->stats;
-    HORA__ORDER_FAULT(MEASURES_ENDED_RELAXED, memory_order_relaxed);
-    hora__counter_add_alone_publish(code == 0 ? &stats->done : &stats->failed, 1);
-    /* Last, so that a run that has been measured also counts as ended. */
-    hora__histogram_record(&stats->times[HORA_METRIC_RUN], ran);
 }
 
 /* ---- called by any thread ---- */

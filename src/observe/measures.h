@@ -13,6 +13,7 @@
 #ifndef HORA_OBSERVE_MEASURES_H
 #define HORA_OBSERVE_MEASURES_H
 
+#include <assert.h>
 #include <hora/metrics.h>
 
 #include "observe/histogram.h"
@@ -62,13 +63,49 @@ void hora__worker_stats_leave(struct hora__measures *measures, struct hora__work
  * metrics. The worker calls it when a run begins. `now` is the stamp of the start. */
 struct hora__run_start hora__measures_begins(struct hora__worker_record *record, struct hora__frame *frame,
                                              hora_future *future, const hora_task *task, int64_t now);
-/* The short form of hora__measures_begins for a detached task in a pool whose stamps are ticks. Returns the
- * name of the task. */
-const char *hora__measures_begins_alone(struct hora__worker_record *record, struct hora__frame *frame,
-                                        const hora_task *task, int64_t now);
+
+/* Makes the statistics of a name at its first use. If there is no memory, it returns those of tasks without a
+ * name. Only the worker that has taken worker_stats calls it. */
+struct hora__task_stats *hora__measures_make(struct hora__worker_stats *worker_stats, int index);
+
+/* Returns the statistics of the name with this index. */
+HORA__INLINE struct hora__task_stats *hora__measures_of(struct hora__worker_stats *worker_stats, int index)
+{
+    assert(index >= 0);
+    struct hora__task_stats *stats = hora__atomic_pointer_load(&worker_stats->by_name[index]);
+    return __builtin_expect(stats != NULL, true) ? stats : hora__measures_make(worker_stats, index);
+}
+
+/* The short form of hora__measures_begins for a detached task in a pool whose stamps are ticks. Every such
+ * task has the stamp of its submission, and none of them is scheduled. A task without a name needs no search:
+ * its statistics are the first ones, which always exist. `name` may be NULL. Returns the statistics of the
+ * run; NULL: the pool has no metrics. */
+HORA__INLINE struct hora__task_stats *hora__measures_begins_alone(struct hora__worker_record *record,
+                                                                  const struct hora__name *name, int64_t now)
+{
+    struct hora__worker_stats *worker_stats = record->worker_stats;
+    if (worker_stats == NULL)
+        return NULL;
+    struct hora__task_stats *stats = name != NULL ? hora__measures_of(worker_stats, name->index)
+                                                  : hora__atomic_pointer_load(&worker_stats->by_name[0]);
+    hora__counter_add_alone_publish(&stats->started, 1);
+    hora__histogram_record(&stats->times[HORA_METRIC_WAIT],
+                           hora__ns_max(now - record->worker_observer.came, 0));
+    return stats;
+}
+
 /* Counts the end of a run and records how long it has taken, as a stamp. The worker calls it after the run,
- * if frame->stats is set. */
-void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran);
+ * if frame->stats is set; `stats` is that. The count must release: a reader that sees the run as ended must
+ * see that it has started, see readings.c. */
+HORA__INLINE void hora__measures_ended(struct hora__task_stats *stats, int code, int64_t ran)
+{
+    assert(stats != NULL && ran >= 0);
+    HORA__ORDER_FAULT(MEASURES_ENDED_RELAXED, memory_order_relaxed);
+    hora__counter *ends = __builtin_expect(code == 0, true) ? &stats->done : &stats->failed;
+    hora__counter_add_alone_publish(ends, 1);
+    /* Last, so that a run that has been measured also counts as ended. */
+    hora__histogram_record(&stats->times[HORA_METRIC_RUN], ran);
+}
 
 /* Returns how late a scheduled run is now, in nanoseconds of the timeline that it follows; < 0: it is not
  * scheduled. Takes the lock of its timer queue. */

@@ -93,34 +93,23 @@ static struct hora__name *add(struct hora__names *names, const char *text)
     return name != NULL ? name : &names->none;
 }
 
-/* Finds or adds a name by its text, and caches it if the cache entry is free. "other" and `none`, which stand
- * for texts that differ from theirs, are not cached. */
-static struct hora__name *look_up(struct hora__names *names, const char *text, hora__atomic_pointer *cached)
+/* Caches the name if the cache entry is free. "other" and `none`, which stand for texts that differ from
+ * theirs, are not cached. The name is marked as seen first: a thread that finds it in the cache does not do
+ * that. */
+struct hora__name *hora__names_look_up(struct hora__names *names, const char *text,
+                                       hora__atomic_pointer *cached)
 {
     struct hora__name *name;
+    if (*text == '\0')
+        return &names->none;
     (void)slot_of(names, text, &name);
     if (name == NULL)
         name = add(names, text);
-    if (name->text != NULL && strcmp(name->text, text) == 0) {
+    if (see(name)->text != NULL && strcmp(name->text, text) == 0) {
         HORA__ORDER_FAULT(NAME_CACHED_RELAXED, memory_order_relaxed);
         (void)hora__atomic_pointer_cas(cached, NULL, name);
     }
-    return see(name);
-}
-
-/* Most names are string literals, so the address of the text usually leads to the right cache entry. The text
- * is compared all the same, because the memory may have been reused for another name. */
-struct hora__name *hora__names_get(struct hora__names *names, const char *text)
-{
-    if (text == NULL || *text == '\0')
-        return &names->none;
-    uintptr_t address = (uintptr_t)text;
-    hora__atomic_pointer *cached = &names->cache[(address ^ address >> 8) % HORA__NAMES_CACHE];
-    HORA__ORDER_FAULT(NAME_CACHE_READ_RELAXED, memory_order_relaxed);
-    struct hora__name *name = hora__atomic_pointer_load(cached);
-    if (name != NULL && (strcmp(name->text, text) == 0 || HORA__FAULT(NAMES_TRUST_ADDRESSES)))
-        return see(name);
-    return look_up(names, text, cached);
+    return name;
 }
 
 struct hora__name *hora__names_find(struct hora__names *names, const char *text)

@@ -11,7 +11,10 @@
 #define HORA_OBSERVE_NAMES_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "base/fault.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
 #include "sys/mutex.h"
@@ -65,9 +68,27 @@ struct hora__names {
 __attribute__((warn_unused_result)) int hora__names_init(struct hora__names *names, int most);
 void hora__names_destroy(struct hora__names *names);
 
+/* Finds or adds a name by its text, which is not NULL. `cached` is the cache entry of the text's address. Only
+ * hora__names_get calls it. */
+struct hora__name *hora__names_look_up(struct hora__names *names, const char *text,
+                                       hora__atomic_pointer *cached);
+
 /* Returns the name for a text, and adds it if it is new. Returns `none` for NULL and "", and `other` if there
- * are too many names. Never returns NULL. */
-struct hora__name *hora__names_get(struct hora__names *names, const char *text);
+ * are too many names. Never returns NULL. Most names are string literals, so the address of the text usually
+ * leads to the right cache entry. The text is compared all the same, because the memory may have been reused
+ * for another name. */
+HORA__INLINE struct hora__name *hora__names_get(struct hora__names *names, const char *text)
+{
+    if (text == NULL)
+        return &names->none;
+    uintptr_t address = (uintptr_t)text;
+    hora__atomic_pointer *cached = &names->cache[(address ^ address >> 8) % HORA__NAMES_CACHE];
+    HORA__ORDER_FAULT(NAME_CACHE_READ_RELAXED, memory_order_relaxed);
+    struct hora__name *name = hora__atomic_pointer_load(cached);
+    if (name != NULL && (strcmp(name->text, text) == 0 || HORA__FAULT(NAMES_TRUST_ADDRESSES)))
+        return name;
+    return hora__names_look_up(names, text, cached);
+}
 
 /* Returns the name of a text if it has been seen, else NULL. Adds nothing. */
 struct hora__name *hora__names_find(struct hora__names *names, const char *text);

@@ -225,7 +225,7 @@ static int make_record(struct hora__observer *observer, struct hora__worker *wor
     record->pool_observer = pool_observer;
     record->worker = worker;
     record->worker_observer.owner = &pool_observer->pool->owner;
-    record->worker_observer.has_waited = true; /* its first task follows no other */
+    record->uncleared = 2;
     hora__counter_set(&record->now.slots[0].began, HORA_NEVER);
     int error = hora__worker_stats_take(pool_observer->measures, &record->worker_stats);
     if (error == 0) {

@@ -147,10 +147,12 @@ struct hora__worker_record {
     struct hora__worker_stats *worker_stats;
 
     /* Only the worker uses the fields from here to `frames`. */
-    int depth;                               /* number of the pool's tasks that the worker is in */
-    int64_t ended_at;                        /* stamp of the end of the last task */
-    bool ended_just_now;                     /* no code of the user has run since then */
-    struct hora__frame frames[HORA__FRAMES]; /* frames[depth - 1] is the innermost task */
+    int depth;        /* number of the pool's tasks that the worker is in */
+    int uncleared;    /* slots of `now` that may hold a progress; see note_alone in worker_record.c */
+    int64_t last_run; /* number of the run that began last; see struct hora__run_slot */
+    /* frames[depth - 1] is the innermost task. Frames that are not in use have no future, no context and no
+     * limits. */
+    struct hora__frame frames[HORA__FRAMES];
 
     /* The pool's lock guards these two. */
     bool is_seen; /* growth.c has checked the worker at least once */

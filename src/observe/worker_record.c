@@ -9,7 +9,10 @@
  *                   current. A reader that finds another slot current afterwards reads again. So no reader
  *                   waits for a worker that the system does not run.
  * Time              A task costs one reading of the clock, at its end, as long as one detached task follows
- *                   the other and no other code of the user runs in between; otherwise two. */
+ *                   the other and no other code of the user runs in between; otherwise two.
+ * Short path        Detached tasks are many and short, so each instruction counts there. In a pool whose
+ *                   stamps are ticks such a task has no limits, no listener and no context. Its begin and its
+ *                   end are separate functions, and write only what a task before it may have changed. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,10 +30,16 @@
 
 /* ---- the current run ---- */
 
-/* Returns the slot that readers use now. Only the worker calls it. */
-static struct hora__run_slot *current_slot(struct hora__worker_record *record)
+/* Returns the slot of a version. */
+HORA__INLINE struct hora__run_slot *slot_of(struct hora__worker_record *record, int64_t version)
 {
-    return &record->now.slots[hora__counter_read(&record->now.version) % 2];
+    return &record->now.slots[version & 1];
+}
+
+/* Returns the slot that readers use now. Only the worker calls it. */
+HORA__INLINE struct hora__run_slot *current_slot(struct hora__worker_record *record)
+{
+    return slot_of(record, hora__counter_read(&record->now.version));
 }
 
 /* Makes *reading the worker's current note. Only the worker calls it. Each number is published: a reader that
@@ -40,7 +49,8 @@ static void note(struct hora__worker_record *record, const struct hora__run_read
 {
     assert(reading->began != HORA_NEVER && reading->run > 0);
     int64_t version = hora__counter_read(&record->now.version) + 1;
-    struct hora__run_slot *slot = &record->now.slots[version % 2];
+    struct hora__run_slot *slot = slot_of(record, version);
+    record->uncleared = 2;
     hora__counter_publish(&slot->name, (int64_t)(intptr_t)reading->name);
     hora__counter_publish(&slot->file, (int64_t)(intptr_t)reading->file);
     hora__counter_publish(&slot->line, reading->line);
@@ -50,6 +60,31 @@ static void note(struct hora__worker_record *record, const struct hora__run_read
     hora__counter_publish(&slot->done, reading->done);
     hora__counter_publish(&slot->of, reading->of);
     hora__counter_publish(&slot->run, reading->run);
+    HORA__ORDER_FAULT(WORKER_RECORD_NOTED_RELAXED, memory_order_relaxed);
+    hora__counter_publish(&record->now.version, version);
+}
+
+/* The same for a task that begins alone. Two such notes in a row have cleared the progress in both slots; the
+ * next ones need not do it again. */
+HORA__INLINE void note_alone(struct hora__worker_record *record, const char *name, const hora_task *task,
+                             int64_t began)
+{
+    assert(record->depth == 1 && began != HORA_NEVER);
+    int64_t version = hora__counter_read(&record->now.version) + 1;
+    int64_t run = ++record->last_run;
+    struct hora__run_slot *slot = slot_of(record, version);
+    if (__builtin_expect(record->uncleared > 0, false)) {
+        record->uncleared--;
+        hora__counter_publish(&slot->progress, HORA_NEVER);
+        hora__counter_publish(&slot->done, 0);
+        hora__counter_publish(&slot->of, 0);
+    }
+    hora__counter_publish(&slot->name, (int64_t)(intptr_t)name);
+    hora__counter_publish(&slot->file, (int64_t)(intptr_t)task->file);
+    hora__counter_publish(&slot->line, task->line);
+    HORA__ATOMIC_POINT();
+    hora__counter_publish(&slot->began, began);
+    hora__counter_publish(&slot->run, run);
     HORA__ORDER_FAULT(WORKER_RECORD_NOTED_RELAXED, memory_order_relaxed);
     hora__counter_publish(&record->now.version, version);
 }
@@ -99,7 +134,7 @@ bool hora__worker_record_read(const struct hora__worker_record *record, struct h
         HORA__ATOMIC_POINT();
         version = hora__counter_observe(&record->now.version);
         HORA__ATOMIC_POINT();
-        *ret_reading = read_once(&record->now.slots[version % 2]);
+        *ret_reading = read_once(&record->now.slots[version & 1]);
     } while (hora__counter_read(&record->now.version) != version && !HORA__FAULT(WORKER_RECORD_READ_TORN));
     if (ret_reading->began == HORA_NEVER)
         return false;
@@ -148,6 +183,8 @@ static void restore_context(struct hora__worker_record *record, struct hora__fra
     const hora_context_hooks *hooks = &record->pool_observer->options.hooks;
     if (frame->is_installed && hooks->restore != NULL)
         hooks->restore(frame->before, hooks->arg);
+    frame->carried = frame->before = NULL;
+    frame->is_installed = false;
 }
 
 static int64_t stamp(const struct hora__pool_observer *pool_observer)
@@ -160,10 +197,9 @@ static int64_t stamp(const struct hora__pool_observer *pool_observer)
  * that one ended, which saves a reading of the clock. */
 static int64_t start_stamp(struct hora__worker_record *record, const hora_future *future)
 {
-    bool is_next = future == NULL && record->ended_just_now && !record->worker_observer.has_waited;
-    record->ended_just_now = false;
-    record->worker_observer.has_waited = false;
-    return is_next ? record->ended_at : stamp(record->pool_observer);
+    int64_t ended_at = record->worker_observer.ended_at;
+    record->worker_observer.ended_at = 0;
+    return future == NULL && ended_at != 0 ? ended_at : stamp(record->pool_observer);
 }
 
 /* Returns the start of a run on the pool's clock, for its limits. In a pool whose stamps are ticks only tasks
@@ -176,64 +212,90 @@ static hora_ns time_for_limits(const struct hora__worker_record *record, hora_fu
     return has_terms ? hora_clock_now(record->pool_observer->pool->object.clock) : 0;
 }
 
-/* Returns how long the run has taken, as a stamp; 0 if the pool does not measure. Notes the end for the
- * start of the next task. If the task has a drop function, that runs next, and its time must not count as
- * part of the next run. */
+/* Notes the end of a task for the start of the next one. If the task has a drop function, that runs next, and
+ * its time must not count as part of the next run. */
+HORA__INLINE void note_time(struct hora__worker_record *record, const hora_task *task, int64_t now)
+{
+    bool goes_on = task->drop == NULL && task->drop_result == NULL;
+    record->worker_observer.ended_at = goes_on ? now : 0;
+}
+
+/* Returns how long the run has taken, as a stamp; 0 if the pool does not measure. */
 static int64_t take_time(struct hora__worker_record *record, const struct hora__frame *frame,
                          const hora_task *task)
 {
     assert(frame->began != HORA_NEVER);
+    record->worker_observer.ended_at = 0;
     if (!record->pool_observer->base.measures)
         return 0;
-    record->ended_at = stamp(record->pool_observer);
-    record->ended_just_now = frame->future == NULL && task->drop == NULL && task->drop_result == NULL;
-    return record->ended_at > frame->began ? record->ended_at - frame->began : 0;
+    int64_t now = stamp(record->pool_observer);
+    if (frame->future == NULL)
+        note_time(record, task, now);
+    return now > frame->began ? now - frame->began : 0;
 }
 
-/* The short path for a detached task in a pool whose stamps are ticks. Such tasks are many and short, so
- * each instruction counts. They have no limits, no listener and no context, and this one is inside no other
- * task. */
-static void begins_alone(struct hora__worker_record *record, const hora_task *task)
+/* Returns whether a task takes the short path, if `depth` is the number of tasks that the worker is in apart
+ * from this one. */
+HORA__INLINE bool is_alone(const struct hora__worker_record *record, const hora_future *future, int depth)
+{
+    return future == NULL && record->pool_observer->base.counts_ticks && record->depth == depth;
+}
+
+/* Begins a task on the short path, at the stamp `began`. The end of the task overwrites ended_at, so the begin
+ * leaves it alone. `name` may be NULL. */
+HORA__INLINE void begins_alone(struct hora__worker_record *record, const hora_task *task,
+                               const struct hora__name *name, int64_t began)
+{
+    struct hora__frame *frame = &record->frames[0];
+    assert(frame->future == NULL && frame->carried == NULL && frame->run == NULL && !frame->is_installed);
+    record->depth = 1;
+    frame->began = began;
+    frame->stats = hora__measures_begins_alone(record, name, began);
+    note_alone(record, name != NULL ? name->text : NULL, task, began);
+}
+
+/* The part of the short path that needs other functions: for tasks with a name, and without a counter of the
+ * processor. Not inlined, so that other tasks need not save registers for the calls. */
+__attribute__((noinline)) static int begins_named(struct hora__worker_record *record, const hora_task *task)
 {
     assert(record->depth == 0);
-    struct hora__frame *frame = &record->frames[0];
-    record->depth = 1;
-    frame->future = NULL;
-    frame->stats = NULL;
-    frame->carried = NULL;
-    frame->run = NULL;
-    frame->is_installed = false;
-    frame->began = start_stamp(record, NULL);
-    const char *name = hora__measures_begins_alone(record, frame, task, frame->began);
-    note(record, &(struct hora__run_reading){.name = name,
-                                             .file = task->file,
-                                             .line = task->line,
-                                             .began = frame->began,
-                                             .progress = HORA_NEVER,
-                                             .run = hora__counter_read(&current_slot(record)->run) + 1});
+    int64_t ended_at = record->worker_observer.ended_at;
+    int64_t began = ended_at != 0 ? ended_at : hora__ticks(&record->pool_observer->base.ticker);
+    const struct hora__name *name =
+        task->name != NULL ? hora__names_get(&record->pool_observer->measures->names, task->name) : NULL;
+    begins_alone(record, task, name, began);
+    return 0;
 }
 
-/* The end of a task that began with begins_alone. */
-static void ended_alone(struct hora__worker_record *record, const hora_task *task, int code)
+/* Ends a task that began on the short path, at the stamp `now`. Its pool has no listener for tasks, so it
+ * measures only if it has metrics. */
+HORA__INLINE void ended_alone(struct hora__worker_record *record, const hora_task *task, int code,
+                              int64_t now)
 {
-    assert(record->depth == 1 && record->frames[0].future == NULL);
+    const struct hora__frame *frame = &record->frames[0];
+    struct hora__task_stats *stats = frame->stats;
     record->depth = 0;
-    int64_t ran = take_time(record, &record->frames[0], task);
-    if (record->frames[0].stats != NULL)
-        hora__measures_ended(&record->frames[0], code, ran);
+    if (stats != NULL) {
+        note_time(record, task, now);
+        hora__measures_ended(stats, code, hora__ns_max(now - frame->began, 0));
+    }
     hora__counter_publish(&current_slot(record)->began, HORA_NEVER);
 }
 
-/* Called before a body. Returns 0, or HORA_EEXPIRED if the task must not run any more. The note is complete
- * before the listener is called, because code of the user may read it. */
-static int begins(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task)
+/* The same without a counter of the processor. */
+__attribute__((noinline)) static void ended_slowly(struct hora__worker_record *record, const hora_task *task,
+                                                   int code)
+{
+    assert(record->depth == 1);
+    ended_alone(record, task, code, hora__ticks(&record->pool_observer->base.ticker));
+}
+
+/* Begins a task that does not take the short path. Returns 0, or HORA_EEXPIRED if the task must not run any
+ * more. The note is complete before the listener is called, because code of the user may read it. */
+__attribute__((noinline)) static int begins_fully(struct hora__worker_record *record, hora_future *future,
+                                                  const hora_task *task)
 {
     assert(task != NULL);
-    struct hora__worker_record *record = hora__worker_record_of(worker_observer);
-    if (future == NULL && record->pool_observer->base.counts_ticks && record->depth == 0) {
-        begins_alone(record, task);
-        return 0;
-    }
     if (!is_own(record, future))
         return 0;
     /* Before the run counts as started: a run that is refused is reported as expired only. */
@@ -244,9 +306,7 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
     struct hora__frame *frame = &record->frames[record->depth - 1];
     frame->future = future;
     frame->stats = NULL;
-    frame->carried = frame->before = NULL;
-    frame->is_installed = false;
-    frame->run = NULL;
+    assert(frame->carried == NULL && frame->run == NULL && !frame->is_installed);
     /* Put the note of the outer task aside, including the progress that it has reported. */
     if (record->depth > 1)
         record->frames[record->depth - 2].noted = read_once(current_slot(record));
@@ -257,7 +317,7 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
                                              .line = task->line,
                                              .began = now,
                                              .progress = HORA_NEVER,
-                                             .run = hora__counter_read(&current_slot(record)->run) + 1});
+                                             .run = ++record->last_run});
     frame->began = now;
     hora__events_started(record, future, task, &start);
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
@@ -267,6 +327,19 @@ static int begins(struct hora__worker_observer *worker_observer, hora_future *fu
      * so that only the body runs under it. */
     hora__overruns_begins(record, frame, future, time_for_limits(record, future, now));
     install_context(record, frame, future);
+    return 0;
+}
+
+/* Called before a body. */
+static int begins(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task)
+{
+    struct hora__worker_record *record = hora__worker_record_of(worker_observer);
+    if (!is_alone(record, future, 0))
+        return begins_fully(record, future, task);
+    int64_t ended_at = worker_observer->ended_at;
+    if (task->name != NULL || !record->pool_observer->base.ticker.is_fast)
+        return begins_named(record, task);
+    begins_alone(record, task, NULL, ended_at != 0 ? ended_at : hora__ticks_of_processor());
     return 0;
 }
 
@@ -282,22 +355,16 @@ static void note_end(struct hora__worker_record *record)
         return;
     }
     struct hora__run_reading outer = record->frames[record->depth - 1].noted;
-    outer.run = hora__counter_read(&current_slot(record)->run);
+    outer.run = record->last_run;
     note(record, &outer);
 }
 
-/* Called after a body, also if the body has ended the thread. Undoes the steps of `begins` in reverse order;
- * the listener is called last, when the record says that the run has ended. */
-static void ended(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task,
-                  int code)
+/* Ends a task that did not take the short path. Undoes the steps of begins_fully in reverse order; the
+ * listener is called last, when the record says that the run has ended. */
+__attribute__((noinline)) static void ended_fully(struct hora__worker_record *record, hora_future *future,
+                                                  const hora_task *task, int code)
 {
     assert(task != NULL);
-    struct hora__worker_record *record = hora__worker_record_of(worker_observer);
-    if (future == NULL && record->pool_observer->base.counts_ticks && record->depth == 1 &&
-        record->frames[0].future == NULL) {
-        ended_alone(record, task, code);
-        return;
-    }
     if (!is_own(record, future) || !is_in(record, future) || --record->depth >= HORA__FRAMES)
         return;
     struct hora__frame *frame = &record->frames[record->depth];
@@ -305,9 +372,23 @@ static void ended(struct hora__worker_observer *worker_observer, hora_future *fu
     hora__overruns_ended(record, frame, future);
     int64_t ran = take_time(record, frame, task);
     if (frame->stats != NULL)
-        hora__measures_ended(frame, code, ran);
+        hora__measures_ended(frame->stats, code, ran);
+    frame->future = NULL;
     note_end(record);
     hora__events_ended(record, future, task, code, ran);
+}
+
+/* Called after a body, also if the body has ended the thread. */
+static void ended(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task,
+                  int code)
+{
+    struct hora__worker_record *record = hora__worker_record_of(worker_observer);
+    if (!is_alone(record, future, 1) || record->frames[0].future != NULL)
+        ended_fully(record, future, task, code);
+    else if (!record->pool_observer->base.ticker.is_fast)
+        ended_slowly(record, task, code);
+    else
+        ended_alone(record, task, code, hora__ticks_of_processor());
 }
 
 const struct hora__worker_observer_kind hora__worker_record_kind = {begins, ended};

@@ -39,8 +39,9 @@ struct hora__worker_observer {
     /* When the task that is about to begin was submitted, as a stamp (src/observe/measures.h); HORA_NEVER:
      * unknown. Only the thread itself uses it. */
     int64_t came;
-    /* The thread has waited for work since its last task ended. Only the thread itself uses it. */
-    bool has_waited;
+    /* The stamp of the end of the thread's last task; 0: since then the thread has waited for work, or code of
+     * the user may have run. Only the thread itself uses it. */
+    int64_t ended_at;
 };
 
 /* The record of a thread; hora_thread is the public name of it. */

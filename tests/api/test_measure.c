@@ -90,6 +90,43 @@ TEST(measures_do_not_count_a_slow_drop_as_a_run, "")
     rig_close(&r);
 }
 
+static void sleep_in_drop(void *arg)
+{
+    (void)arg;
+    CHECK_OK(hora_clock_sleep(NULL, HORA_MS(500)));
+}
+
+static int do_nothing(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* The same with the default clock, where such tasks take the short path of the observer. The time is real, so
+ * only bounds are certain. */
+TEST(measures_on_the_default_clock_do_not_count_a_slow_drop_as_a_run, "")
+{
+    hora_pool *pool;
+    hora_distribution runs = HORA_INIT(hora_distribution), waits = HORA_INIT(hora_distribution);
+    hora_counts counts = HORA_INIT(hora_counts);
+    const char *names[] = {NULL, "named"};
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()), &pool, NULL));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_pool_execute(pool, HORA_TASK(do_nothing, pool, .drop = sleep_in_drop)));
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(hora_pool_execute(pool, HORA_TASK(do_nothing, NULL, .name = names[i % 2])));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_get_distribution(pool, NULL, HORA_METRIC_RUN, &runs));
+    CHECK_OK(hora_pool_get_distribution(pool, NULL, HORA_METRIC_WAIT, &waits));
+    CHECK_OK(hora_pool_get_counts(pool, "named", &counts));
+    CHECK_INT(runs.count, 6);
+    CHECK(runs.max < HORA_MS(400) && runs.sum < HORA_MS(400));
+    CHECK_INT(waits.count, 6);
+    CHECK(counts.submitted == 2 && counts.started == 2 && counts.done == 2 && counts.failed == 0);
+    CHECK_INT(hora_pool_free(pool), 0);
+}
+
 /* The tasks had no future when they were executed, and get one because the test reads the queue. */
 TEST(measures_know_when_tasks_came_that_become_futures, "")
 {

@@ -2,6 +2,8 @@
 /* test_workers.c - hora_pool_workers: what each worker is doing */
 #include <string.h>
 
+#include <hora/metrics.h>
+
 #include "explain_support.h"
 #include "pool_support.h"
 
@@ -53,11 +55,51 @@ TEST(workers_show_what_they_run, "")
     rig_close(&r);
 }
 
+static hora_pool *watched; /* of look_at_progress */
+
+static int submit_and_forget(hora_pool *pool, const hora_task *task)
+{
+    hora_future *future;
+    int error = hora_pool_submit(pool, task, &future);
+    if (error == 0)
+        hora_future_unref(future);
+    return error;
+}
+
 static int do_nothing(void *arg, void **ret_result)
 {
     (void)arg;
     (void)ret_result;
     return 0;
+}
+
+/* A task that reports progress if it is told to. Before that it must not have any. */
+static int look_at_progress(void *reports, void **ret_result)
+{
+    (void)ret_result;
+    hora_worker_info info = HORA_INIT(hora_worker_info);
+    CHECK_INT(hora_pool_workers(watched, &info, 1), 1);
+    CHECK(info.running && info.done == 0 && info.of == 0);
+    if (reports == NULL)
+        return 0;
+    hora_progress(40, 100);
+    CHECK_INT(hora_pool_workers(watched, &info, 1), 1);
+    CHECK(info.running && info.done == 40 && info.of == 100);
+    return 0;
+}
+
+/* The pool has the default clock: detached tasks take the short path of its observer. Futures do not. */
+TEST(workers_forget_the_progress_of_earlier_tasks, "")
+{
+    static bool yes;
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()), &watched, NULL));
+    for (int i = 0; i < 16; i++) {
+        void *reports = (i & 3) == 0 ? &yes : NULL;
+        const hora_task *task = HORA_TASK(look_at_progress, reports, .name = (i & 4) == 0 ? NULL : "look");
+        CHECK_OK((i & 8) == 0 ? hora_pool_execute(watched, task) : submit_and_forget(watched, task));
+    }
+    CHECK_OK(hora_pool_close_for(watched, HORA_FOREVER));
+    CHECK_INT(hora_pool_free(watched), 0);
 }
 
 /* Tasks follow each other as fast as possible, and a description never mixes two of them. */
