@@ -145,8 +145,7 @@ static void bring(struct hora__shared_free_list *shared_free_list, struct hora__
 {
     assert(free_blocks->count == 2 * BATCH);
     struct hora__blocks batch = {NULL, 0};
-    while (batch.count < BATCH)
-        hora__blocks_push(&batch, hora__blocks_pop(free_blocks)); /* I1 */
+    hora__blocks_split(free_blocks, BATCH, &batch); /* I1 */
     if (hora__atomic_load(&shared_free_list->count) < MOST)
         put_batch(shared_free_list, batch.first);
     else
@@ -164,8 +163,8 @@ static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thr
     return shared_free_list != NULL && shared_free_list->what == what ? shared_free_list : NULL;
 }
 
-/* Puts back a block for a thread that has BATCH free ones already. A worker collects a second batch and moves
- * it to its pool; any other thread returns all of them to where they came from, and keeps the new one. */
+/* Puts back a block for a thread that has as many free ones as it may have. A worker moves a batch of them to
+ * its pool; any other thread returns all of them to where they came from, and keeps the new one. */
 __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__block_kind what, void *block)
 {
     assert(block != NULL);
@@ -179,14 +178,14 @@ __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__b
 }
 
 /* A thread without a record has no free list and frees the block. hora__keeps_memory is false only in some
- * schedules of the simulator. */
+ * schedules of the simulator. A worker collects a second batch, which it can move to its pool as a whole. */
 void hora__future_memory_put(enum hora__block_kind what, void *block)
 {
     assert(block != NULL);
     hora_thread *thread = hora__keeps_memory() ? hora__thread_existing() : NULL;
     if (thread == NULL)
         hora__block_free(block);
-    else if (thread->free_blocks[what].count < BATCH)
+    else if (thread->free_blocks[what].count < (thread->worker != NULL ? 2 * BATCH - 1 : BATCH))
         hora__blocks_push(&thread->free_blocks[what], block);
     else
         put_more(thread, what, block);

@@ -119,6 +119,19 @@ static inline void *hora__blocks_pop(struct hora__blocks *blocks)
     return block;
 }
 
+/* Moves the first `count` blocks of a list, which has as many, to an empty list. */
+static inline void hora__blocks_split(struct hora__blocks *blocks, int count, struct hora__blocks *ret_part)
+{
+    assert(ret_part->first == NULL && count > 0 && count <= blocks->count);
+    void *last = blocks->first;
+    for (int i = 1; i < count; i++)
+        last = hora__block_links(last)->next;
+    *ret_part = (struct hora__blocks){blocks->first, count};
+    blocks->first = hora__block_links(last)->next;
+    blocks->count -= count;
+    hora__block_links(last)->next = NULL;
+}
+
 /* Returns all blocks of the list to where they came from. */
 void hora__blocks_free(struct hora__blocks *blocks);
 

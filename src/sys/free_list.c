@@ -61,6 +61,8 @@ struct hora__chunk {
     int most;                     /* blocks it has room for */
     int cut;                      /* blocks cut so far */
     int used;                     /* blocks in use */
+    uint32_t next;                /* distance from the chunk to the block that is cut next, in bytes */
+    uint32_t stride;              /* distance from one block to the next */
 };
 
 static_assert(CHUNK_BYTES / WORD <= UINT16_MAX, "an offset has 16 bits");
@@ -114,13 +116,6 @@ static size_t bytes_of(const struct hora__free_list *list)
     return HORA__KEPT((size_t)CHUNK_BYTES, header + SIMULATED_BLOCKS * largest);
 }
 
-/* Returns the block with a number, from 0 on. */
-static char *block_at(struct hora__chunk *chunk, int number)
-{
-    return (char *)chunk + round_up(chunk->list, FIRST_BLOCK) +
-           (size_t)number * stride_of(chunk->list, chunk->size_index);
-}
-
 /* ---- resting ---- */
 
 /* Mark a free block as resting or awake, except for the word that chains it. */
@@ -141,8 +136,10 @@ static void wake_all(struct hora__chunk *chunk)
 #ifdef HORA__CHECKS_MEMORY
     for (void *block = chunk->free; block != NULL; block = *(void **)block)
         wake(chunk->list, chunk->size_index, block);
-    for (int i = 0; i < chunk->cut; i++)
-        hora__memory_wakes(block_at(chunk, i) + size_of(chunk->list, chunk->size_index), FENCE);
+    for (int i = 1; i <= chunk->cut; i++)
+        hora__memory_wakes((char *)chunk + chunk->next - (size_t)i * chunk->stride +
+                               size_of(chunk->list, chunk->size_index),
+                           FENCE);
 #else
     (void)chunk;
 #endif
@@ -185,8 +182,9 @@ struct hora__chunk *hora__free_list_trim(struct hora__free_list *list, int few)
     return chunk;
 }
 
-/* Returns a chunk with room, a spare one if there is any, and adds it to its list. NULL: no memory. */
-static struct hora__chunk *begin_chunk(struct hora__free_list *list, int size_index)
+/* Returns a chunk with room, a spare one if there is any, and adds it to its list. NULL: no memory. Not
+ * inlined, because few blocks need it. */
+__attribute__((noinline)) static struct hora__chunk *begin_chunk(struct hora__free_list *list, int size_index)
 {
     struct hora__chunk *chunk = hora__free_list_trim(list, 0);
     if (chunk == NULL)
@@ -198,9 +196,10 @@ static struct hora__chunk *begin_chunk(struct hora__free_list *list, int size_in
     chunk->size_index = size_index;
     chunk->cut = chunk->used = 0;
     chunk->most = 1;
-    size_t blocks = chunk->bytes - round_up(list, FIRST_BLOCK);
+    chunk->next = (uint32_t)round_up(list, FIRST_BLOCK);
+    chunk->stride = (uint32_t)stride_of(list, size_index);
     if (chunks_are_shared())
-        chunk->most = (int)(blocks / stride_of(list, size_index));
+        chunk->most = (int)((chunk->bytes - chunk->next) / chunk->stride);
     assert(chunk->most > 0);
     hora__list_add_last(&list->room[size_index], &chunk->link);
     list->used_count++; /* I3: the caller takes a block at once */
@@ -213,7 +212,9 @@ static struct hora__chunk *begin_chunk(struct hora__free_list *list, int size_in
 static void *cut(struct hora__chunk *chunk)
 {
     assert(chunk->cut < chunk->most);
-    char *block = block_at(chunk, chunk->cut++);
+    char *block = (char *)chunk + chunk->next;
+    chunk->cut++;
+    chunk->next += chunk->stride;
     hora__memory_rests(block + size_of(chunk->list, chunk->size_index), FENCE);
     return block;
 }
@@ -262,7 +263,8 @@ struct hora__free_list *hora__free_list_of(void *block, uint16_t offset)
 
 /* Takes an empty chunk from its list. Keeps it as a spare one if there are few; otherwise returns it to be
  * freed. */
-static struct hora__chunk *end_chunk(struct hora__free_list *list, struct hora__chunk *chunk)
+__attribute__((noinline)) static struct hora__chunk *end_chunk(struct hora__free_list *list,
+                                                               struct hora__chunk *chunk)
 {
     assert(chunk->used == 0);
     hora__list_remove(&chunk->link); /* I1 */

@@ -72,6 +72,27 @@ TEST_REAL(blocks_return_to_where_they_came_from, "")
     hora__block_source_close(sources[1]);
 }
 
+/* The parts together have each block once. */
+TEST_REAL(blocks_split_in_two, "")
+{
+    for (int count = 1; count <= BATCH; count++) {
+        struct hora__blocks all = {NULL, 0}, part = {NULL, 0};
+        void *in_order[BATCH];
+        for (int i = BATCH - 1; i >= 0; i--) {
+            in_order[i] = hora__block_alloc(SIZE);
+            hora__blocks_push(&all, in_order[i]);
+        }
+        hora__blocks_split(&all, count, &part);
+        CHECK(part.count == count && all.count == BATCH - count);
+        for (int i = 0; i < BATCH; i++) {
+            void *block = hora__blocks_pop(i < count ? &part : &all);
+            CHECK(block == in_order[i]);
+            hora__block_free(block);
+        }
+        CHECK(part.first == NULL && all.first == NULL);
+    }
+}
+
 static void churn(void *arg)
 {
     static _Thread_local void *blocks[HELD / THREADS];
