@@ -145,6 +145,7 @@
     X(WALK_VISITS_UNPLACED, "a future is cancelled while its submitter takes it for its own")             \
     X(COMPLETION_LEAVES_SEAT_FIRST, "a service may be freed while a thread puts a future into its queue") \
     X(COMPLETION_FREED_WITH_SEATS, "a service is freed while a future is about to leave it")              \
+    X(COMPLETED_WAKES_NO_TAKER, "a future that is done does not wake the thread that waits for one")      \
     X(COMPLETION_TRIES_ONCE, "room that appears while a future is offered goes unnoticed")                \
     X(POOL_LEAVES_LAST_WORKER, "the last worker is not told that what it waited for is gone")             \
     X(LANE_BELOW_FLOOR, "a task that is due by the last clock reading goes into a lane all the same")     \

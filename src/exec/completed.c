@@ -3,6 +3,8 @@
  *
  * How it works  The elements are linked through the seats of the futures. So a put cannot fail, and a thread
  *               that completes a future neither allocates nor frees memory. Only the service uses the queue.
+ * Short path    While no thread waits and there is no descriptor, a put or a take has no thread to serve.
+ *               It only changes the chain, under the queue's lock.
  * Invariants    I1 the seats form a chain from `first`; its length is size; the last one's next is NULL.
  *               I2 `end` points to the pointer to which the next seat is attached. */
 #include "exec/completed.h"
@@ -10,6 +12,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/fault.h"
 #include "exec/future.h"
 
 struct completed_queue {
@@ -23,16 +26,20 @@ static struct completed_queue *completed_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct completed_queue, base);
 }
 
+static void append(struct completed_queue *completed, struct hora__seat *seat)
+{
+    assert(hora__mutex_held(&completed->base.object.lock));
+    seat->next = NULL;
+    *completed->end = seat;
+    completed->end = &seat->next; /* I2 */
+    completed->base.size++;
+}
+
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && put->memory == NULL);
     (void)wakes;
-    struct completed_queue *completed = completed_of(queue);
-    struct hora__seat *seat = put->item;
-    seat->next = NULL;
-    *completed->end = seat;
-    completed->end = &seat->next; /* I2 */
-    queue->size++;
+    append(completed_of(queue), put->item);
     return 0;
 }
 
@@ -104,6 +111,35 @@ static const struct hora__queue_kind completed_kind = {
     .destroy = destroy,
     .inserts_always = true,
 };
+
+/* Puts always succeed, so no putter ever waits. */
+void hora__completed_put(hora_queue *queue, struct hora__seat *seat)
+{
+    assert(queue->kind == &completed_kind && seat != NULL);
+    hora__mutex_lock_as(&queue->object.lock, HORA__RANK_OBJECT);
+    bool is_awaited = !hora__list_is_empty(&queue->takers) || queue->ready.kind != HORA__READY_NONE;
+    bool is_short = HORA__FAST && (!is_awaited || HORA__FAULT(COMPLETED_WAKES_NO_TAKER));
+    if (is_short)
+        append(completed_of(queue), seat);
+    hora__mutex_unlock_as(&queue->object.lock, HORA__RANK_OBJECT);
+    if (is_short)
+        return;
+    struct hora__put put = {.item = seat};
+    int error = hora__queue_put_now(queue, &put);
+    assert(error == 0);
+    (void)error;
+}
+
+/* While a taker waits there is no element, so a taker is never overtaken. */
+struct hora__seat *hora__completed_take(hora_queue *queue)
+{
+    assert(queue->kind == &completed_kind);
+    hora__mutex_lock_as(&queue->object.lock, HORA__RANK_OBJECT);
+    bool is_short = HORA__FAST && queue->ready.kind == HORA__READY_NONE;
+    struct hora__seat *seat = is_short ? drain(queue) : NULL;
+    hora__mutex_unlock_as(&queue->object.lock, HORA__RANK_OBJECT);
+    return seat;
+}
 
 int hora__completed_queue_new(const hora_clock *clock, hora_queue **ret_queue)
 {

@@ -10,4 +10,13 @@
 __attribute__((warn_unused_result)) int hora__completed_queue_new(const hora_clock *clock,
                                                                   hora_queue **ret_queue);
 
+struct hora__seat;
+
+/* Puts a seat into such a queue, which gets the reference of its future. The queue exists until this has
+ * returned. */
+void hora__completed_put(hora_queue *queue, struct hora__seat *seat);
+
+/* Takes the first seat without waiting. NULL: the caller takes with hora_queue_poll, which may find one. */
+struct hora__seat *hora__completed_take(hora_queue *queue);
+
 #endif

@@ -230,13 +230,10 @@ static void seated_done(hora_future *future)
         HORA__LIST_ENTRY(row->members, struct hora_completion_service, members);
     int seat = hora__future_seat(future)->number;
     hora_queue *queue = service->queue;
-    struct hora__put put = {.item = hora__future_seat(future)};
     bool leaves_first = HORA__FAULT(COMPLETION_LEAVES_SEAT_FIRST);
     if (leaves_first && !hora__members_leave(row, seat))
         leave_seat(row, seat);
-    int error = hora__queue_put_now(queue, &put);
-    assert(error == 0);
-    (void)error;
+    hora__completed_put(queue, hora__future_seat(future));
     if (!leaves_first && !hora__members_leave(row, seat))
         leave_seat(row, seat);
 }
@@ -451,9 +448,9 @@ static int submit_seated(hora_completion_service *service, hora_pool *pool, cons
     int error = hora__future_new_beside(task, &pool->object, &pool->shared_free_list, &future);
     if (error < 0)
         return error;
-    hora__mutex_lock(&service->object.lock);
+    hora__mutex_lock_as(&service->object.lock, HORA__RANK_OBJECT);
     error = hora__members_seat_locked(&service->members, future, true);
-    hora__mutex_unlock(&service->object.lock);
+    hora__mutex_unlock_as(&service->object.lock, HORA__RANK_OBJECT);
     if (error == 0) {
         error = hora__pool_place_fresh(pool, future);
         if (error == 0)
@@ -470,8 +467,10 @@ static int submit_seated(hora_completion_service *service, hora_pool *pool, cons
     return error;
 }
 
-/* Submits a task to any executor. Makes the member before, so that nothing can fail afterwards. */
-static int submit_listed(hora_completion_service *service, const hora_task *task, hora_future **ret_future)
+/* Submits a task to any executor. Makes the member before, so that nothing can fail afterwards. Not inlined,
+ * so that the usual way need not save registers for it. */
+__attribute__((noinline)) static int submit_listed(hora_completion_service *service, const hora_task *task,
+                                                   hora_future **ret_future)
 {
     struct service_member *member = member_new(service);
     if (member == NULL)
@@ -509,8 +508,8 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
 static int poll_now(hora_completion_service *service, hora_future **ret_future)
 {
     assert(ret_future != NULL);
-    void *item;
-    int error = hora_queue_poll(service->queue, &item);
+    void *item = service->owns_queue ? hora__completed_take(service->queue) : NULL;
+    int error = item != NULL ? 0 : hora_queue_poll(service->queue, &item);
     if (error == 0) {
         made_room(service);
         *ret_future = future_of(service, item);
