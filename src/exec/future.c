@@ -184,24 +184,16 @@ static void free_larger(hora_future *future)
     hora__free(future);
 }
 
-/* The last reference is gone, so this reads and writes the future without its lock. The first test is true
- * only for futures that still own something; for all others, destroying is a single call that returns the
- * memory. */
-void hora__future_destroy(struct hora__object *object)
+/* Destroys a future that owns something, or whose memory is not that of a plain future. */
+__attribute__((noinline)) static void destroy_fully(hora_future *future)
 {
-    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
-    assert(hora__list_is_empty(&future->waiters));
-    bool has_result = future->has_result && future->by.result != NULL && future->task.drop_result != NULL;
-    if (future->owes_drop || future->owns_name || has_result || future->listeners != NULL ||
-        future->has_event || future->kind == HORA__FUTURE_BOUND) {
-        if (hora__future_ends_later(future))
-            return;
-        hora__future_release(future);
-    }
+    if (hora__future_ends_later(future))
+        return;
+    hora__future_release(future);
     assert(future->entries == 0);
     if ((future->kind == HORA__FUTURE_PLAIN && !future->in_caller_memory) ||
         future->kind == HORA__FUTURE_SEATED)
-        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future); /* the usual case */
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
     else if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, future);
     else if (future->kind != HORA__FUTURE_PLAIN)
@@ -209,6 +201,25 @@ void hora__future_destroy(struct hora__object *object)
     else if (((struct hora__caller_owned_future *)future)->reclaimer != NULL)
         /* The caller may reuse the memory before this returns. */
         hora__future_gone(((struct hora__caller_owned_future *)future)->reclaimer);
+}
+
+/* The last reference is gone, so this reads and writes the future without its lock. Most futures own nothing
+ * any more: then destroying is a single call that returns the memory. */
+void hora__future_destroy(struct hora__object *object)
+{
+    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
+    assert(hora__list_is_empty(&future->waiters));
+    bool is_usual = (future->kind == HORA__FUTURE_PLAIN && !future->in_caller_memory) ||
+                    future->kind == HORA__FUTURE_SEATED;
+    bool has_result = future->has_result && future->by.result != NULL && future->task.drop_result != NULL;
+    bool owns_something = future->owes_drop || future->owns_name || has_result || future->listeners != NULL ||
+                          future->has_event;
+    if (!is_usual || owns_something) {
+        destroy_fully(future);
+        return;
+    }
+    assert(future->entries == 0);
+    hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
 }
 
 /* Checks the argument of a public call: HORA_EINVAL, or the error of hora__object_check. */
@@ -238,8 +249,8 @@ static void set_state(hora_future *future, enum hora__future_state state)
 
 /* Replaces the name of the task by a copy, before this thread drops the task (I5); by NULL if there is no
  * memory for a copy. Does nothing if this thread will not drop the task, because the body runs or the task
- * was dropped already. */
-static void keep_name_locked(hora_future *future)
+ * was dropped already. Not inlined, because most tasks have no drop function. */
+__attribute__((noinline)) static void keep_name_locked(hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock) && future->task.drop != NULL);
     if (future->runner != NULL || !future->owes_drop || future->task.name == NULL ||
@@ -260,7 +271,8 @@ static void announce_locked(hora_future *future, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
     after->wakes.count = 0;
-    hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
+    if (future->waiters.next != &future->waiters) /* seldom: most futures are done before they are asked */
+        hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
     if (future->has_event)
         hora__event_set(future->event, true);
     after->has_listeners = future->listeners != NULL; /* a listener that is added later is called at once */

@@ -274,9 +274,10 @@ int hora_group_add(hora_group *group, hora_future *future)
 }
 
 /* Submits a task to any executor. Allocates the member before: after a successful submission nothing can
- * fail, so every submitted future belongs to the group. */
-static int submit_listed(hora_group *group, const hora_executor *executor, const hora_task *task,
-                         hora_future **ret_future)
+ * fail, so every submitted future belongs to the group. Not inlined, so that the usual way need not save
+ * registers for it. */
+__attribute__((noinline)) static int submit_listed(hora_group *group, const hora_executor *executor,
+                                                   const hora_task *task, hora_future **ret_future)
 {
     struct group_member *added = member_new(group);
     if (added == NULL)

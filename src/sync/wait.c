@@ -137,7 +137,9 @@ struct hora__waiter *hora__waiters_last(const struct hora__list *list)
     return list->prev == list ? NULL : HORA__LIST_ENTRY(list->prev, struct hora__waiter, link);
 }
 
-void hora__waiters_resolve_all(struct hora__list *list, int result, struct hora__wakes *wakes)
+/* Not inlined, because most objects that call it have no waiter. */
+__attribute__((noinline)) void hora__waiters_resolve_all(struct hora__list *list, int result,
+                                                         struct hora__wakes *wakes)
 {
     assert(list != NULL && wakes != NULL);
     while (list->next != list)
