@@ -15,22 +15,25 @@
     X(NO_LEASE_CHECK, "a handler starts although the deadline has passed")                             \
     X(DEADLINE_AFTER_REPLY, "the deadline counts from the reply of the renewal, not from its sending") \
     X(STALE_CLAIM_STARTS, "a firing that was claimed under a lost lease is started")                   \
-    X(STALE_START_RUNS, "a START that was refused runs all the same")                                  \
     X(OUTCOME_DROPPED, "an outcome is dropped if the reply of its exchange is lost")                   \
-    X(OUTCOME_OF_NEW_NODE, "the outcome of a run from before a lost lease is sent as the new node's")  \
     X(CLAIMS_FORGOTTEN, "firings claimed by an exchange whose reply is lost are not asked for again")  \
     X(CLAIMED_TWICE, "a firing that is in hand is taken for a new claim")                              \
     X(LOW_SKIPS_RELEASED, "nobody looks again below the time up to which all was claimed")             \
     X(STARTS_EARLY, "the store's clock is taken to be that of the middle of the exchange")             \
     X(NO_START_BEFORE, "a firing that runs at most once is started without asking")                    \
     X(NO_FORK_BEFORE, "a firing that may overlap is started without making room for the next one")     \
-    X(FORKS_AGAIN, "a forked firing that is retried is forked again")                                  \
     X(ATTEMPTS_UNLIMITED, "attempts that crashes used up are not counted")                             \
-    X(RETRIES_AT_MOST_ONCE, "a failed run that is allowed once is retried")                            \
     X(ONE_FIRING_TOO_MANY, "a series has one firing more than its count")                              \
     X(RUNS_LATE, "a firing beyond its grace period is run")                                            \
     X(SKIPS_LATE_RETRY, "a retry is skipped as if it were a missed time")                              \
-    X(ADVANCES_FORKED, "a forked firing plans a next one, too")
+    X(FULL_RUNS, "a FORK that was refused runs all the same")                                          \
+    X(STORE_NO_FENCE, "the store does not compare the fence of a settlement")                          \
+    X(STORE_BY_ID_ALONE, "the store compares neither fence nor owner of a settlement")                 \
+    X(STORE_KEEPS_FENCE, "a claim does not raise the fence")                                           \
+    X(STORE_REAPS_LIVING, "firings are taken from a node 0.9 s before its lease ends")                 \
+    X(STORE_RENEWS_ENDED, "a lease that has ended is extended")                                        \
+    X(STORE_STARTS_AGAIN, "START does not advance a series")                                           \
+    X(STORE_FULL_MISCOUNTS, "firings that wait for another attempt do not count for overlap_max")
 
 /* The faults as constants: HORA__STORE_FAULT_ and the name. */
 enum hora__store_fault {

@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "reason.h"
 #include "units.h"
 
@@ -217,7 +218,8 @@ static size_t find_lost(const hora__memory *memory, int64_t now, released *ret_l
 {
     size_t count = 0;
     for (const hora__memory_node *node = memory->nodes; node != NULL; node = node->next) {
-        if (node->gone || node->lease_end > now)
+        int64_t early = HORA__STORE_FAULT(STORE_REAPS_LIVING) ? 900000 : 0;
+        if (node->gone || node->lease_end > now + early)
             continue;
         hora__row *row = next_claimed(memory, node->id, 0);
         for (; row != NULL; row = next_claimed(memory, node->id, row->id)) {
@@ -359,7 +361,7 @@ static void claim_row(hora__memory *memory, hora__memory_node *node, hora__row *
     assert(row->owner == 0 && !row->paused && !row->dead);
     hora__row_unlink(memory, row);
     row->owner = node->id;
-    row->fence++;
+    row->fence += !HORA__STORE_FAULT(STORE_KEEPS_FENCE);
     row->attempt++;
     hora__row_link(memory, row);
     show_claim(node, row);
@@ -447,7 +449,7 @@ static int exchange_locked(hora__memory *memory, const hora__lease *lease, hora_
     hora__memory_node *node = find_node(memory, lease);
     if (node != NULL)
         drop_results(node);
-    if (node == NULL || node->lease_end <= now)
+    if (node == NULL || (node->lease_end <= now && !HORA__STORE_FAULT(STORE_RENEWS_ENDED)))
         return hora__store_refuse(reason, HORA_EEXPIRED, NULL, "the lease of node %lld has ended",
                                   (long long)lease->node);
     if (exchange->resume && !reserve_claims(node, count_claimed(memory, node)))

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "fault.h"
 #include "reason.h"
 #include "units.h"
 
@@ -167,7 +168,7 @@ static void end_claim(hora__memory *memory, hora__row *row, const hora__settle *
 /* START of a row that stays: it shows the next firing, but is still claimed. */
 static void start_series(hora__row *row, const hora__settle *settle, int64_t now)
 {
-    if (row->started || row->change_cancel)
+    if (row->started || row->change_cancel || HORA__STORE_FAULT(STORE_STARTS_AGAIN))
         return;
     row->started = true;
     row->ran_planned = settle->ran_planned;
@@ -182,7 +183,8 @@ static bool is_full(const hora__row *row, int overlap_max)
     int runs = 1;
     for (const hora__row *other = row->series == NULL ? NULL : row->series->rows; other != NULL;
          other = other->series_next)
-        runs += other != row && other->forked;
+        runs +=
+            other != row && other->forked && (other->owner != 0 || !HORA__STORE_FAULT(STORE_FULL_MISCOUNTS));
     return runs > overlap_max;
 }
 
@@ -234,7 +236,12 @@ static hora__settled settle_one(hora__memory *memory, const hora__settle *settle
                                 settle_supply *supply)
 {
     hora__row *row = hora__row_by_id(&memory->firings, settle->id);
-    if (row == NULL || row->owner == 0 || row->owner != settle->owner || row->fence != settle->fence)
+    if (row == NULL || row->owner == 0)
+        return HORA__SETTLED_STALE;
+    if (row->owner != settle->owner && !HORA__STORE_FAULT(STORE_BY_ID_ALONE))
+        return HORA__SETTLED_STALE;
+    if (row->fence != settle->fence && !HORA__STORE_FAULT(STORE_BY_ID_ALONE) &&
+        !HORA__STORE_FAULT(STORE_NO_FENCE))
         return HORA__SETTLED_STALE;
     if (settle->kind == HORA__SETTLE_FORK)
         return settle_fork(memory, row, settle, now, supply);

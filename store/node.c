@@ -349,8 +349,6 @@ void hora__node_ended(hora__node *node, hora__held *held, int code, hora__bytes 
         hora__held_free(node, held);
         return;
     }
-    if (HORA__STORE_FAULT(OUTCOME_OF_NEW_NODE))
-        held->owner = node->lease.node;
     keep_note(held);
     hora__node_send(node, held, now);
 }

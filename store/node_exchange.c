@@ -186,6 +186,10 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
                                  .horizon_us = horizon_us(node)};
     /* A renewal that is about to be followed by a full look is one. */
     bool full = now >= node->full_at - (exchange->renew ? FULL_EVERY / 4 : 0);
+    if (full && HORA__STORE_FAULT(LOW_SKIPS_RELEASED) && node->clock.known) {
+        node->full_at = hora__sum(now, FULL_EVERY);
+        full = false;
+    }
     bool woken = in_sight_at(node, node->woken_due) <= now;
     add_handed_back(node);
     size_t ends = add_settles(node, now);
@@ -196,8 +200,6 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
             node->low[lane] = INT64_MIN;
         else if (node->woken_due < node->low[lane])
             node->low[lane] = node->woken_due;
-        if (HORA__STORE_FAULT(LOW_SKIPS_RELEASED) && node->clock.known)
-            node->low[lane] = hora__node_store_time(node, now) - 1000;
         exchange->low[lane] = node->low[lane];
     }
     node->woken_due = HORA__NEVER;
@@ -229,9 +231,9 @@ static bool was_accepted(const hora__node *node, const hora__held *held)
 
 static void answered_ask(hora__node *node, hora__held *held, hora__settled settled, hora_ns now)
 {
-    if (settled == HORA__SETTLED_STALE && (was_accepted(node, held) || HORA__STORE_FAULT(STALE_START_RUNS)))
+    if (settled == HORA__SETTLED_STALE && was_accepted(node, held))
         settled = HORA__SETTLED_OK;
-    if (settled == HORA__SETTLED_OK) {
+    if (settled == HORA__SETTLED_OK || HORA__STORE_FAULT(FULL_RUNS)) {
         accepted(node, held, now);
     } else if (settled == HORA__SETTLED_FULL) {
         hora__rules_skip(held->definition, held->trigger, &held->claim, hora__node_store_time(node, now),

@@ -19,6 +19,7 @@
 
 #include <assert.h>
 
+#include "fault.h"
 #include "reason.h"
 #include "units.h"
 
@@ -102,7 +103,7 @@ static bool plan_next(const hora__definition *definition, const hora_trigger *tr
                       const hora__claim *claim, int64_t run_us, int64_t now, hora__settle *settle)
 {
     assert(is_recurring(definition));
-    if (hora__sum(claim->firings, 1) >= definition->count)
+    if (hora__sum(claim->firings, 1) >= hora__sum(definition->count, HORA__STORE_FAULT(ONE_FIRING_TOO_MANY)))
         return false;
     if (definition->kind == HORA__KIND_DELAY) {
         settle->planned = settle->due = definition->period_us;
@@ -219,9 +220,10 @@ static decision decide(const hora__definition *definition, const hora_trigger *t
                        const hora__claim *claim, int64_t now)
 {
     int64_t late = difference(now, claim->planned);
-    bool missed = claim->attempt <= 1 && !claim->forked && late > definition->missed_after_us;
+    bool missed = (claim->attempt <= 1 || HORA__STORE_FAULT(SKIPS_LATE_RETRY)) && !claim->forked &&
+                  late > definition->missed_after_us;
     decision same = {claim->planned, 0};
-    if (late <= 0 || (!missed && late <= definition->grace_us))
+    if (late <= 0 || (!missed && late <= definition->grace_us) || HORA__STORE_FAULT(RUNS_LATE))
         return same;
     if (claim->forked || definition->kind == HORA__KIND_DELAY)
         return late > definition->grace_us ? (decision){HORA__NEVER, 1} : same;
@@ -258,7 +260,8 @@ static bool is_over(const hora__definition *definition, const hora__claim *claim
 {
     return claim->planned == HORA__NEVER ||
            (is_recurring(definition) && !claim->forked &&
-            (claim->firings >= definition->count || claim->planned > definition->end_us));
+            (claim->firings >= hora__sum(definition->count, HORA__STORE_FAULT(ONE_FIRING_TOO_MANY)) ||
+             claim->planned > definition->end_us));
 }
 
 /* The settlement of a firing whose attempts are used up. Without a run it was crashes that used them up, and
@@ -298,10 +301,11 @@ static hora__settle skipped_to(const hora__definition *definition, const hora_tr
 static bool asks(const hora__definition *definition, const hora_trigger *trigger, const hora__claim *claim,
                  bool forked, int64_t now, hora__settle *ret_settle)
 {
+    forked |= HORA__STORE_FAULT(NO_FORK_BEFORE);
     if (definition->overlap == HORA_OVERLAP_ALLOW && is_recurring(definition) && !forked) {
         *ret_settle = settlement(claim, HORA__SETTLE_FORK);
         ret_settle->overlap_max = definition->overlap_max;
-    } else if (definition->delivery == HORA_AT_MOST_ONCE) {
+    } else if (definition->delivery == HORA_AT_MOST_ONCE && !HORA__STORE_FAULT(NO_START_BEFORE)) {
         *ret_settle = settlement(claim, HORA__SETTLE_START);
     } else {
         return false;
@@ -320,7 +324,8 @@ hora__before hora__rules_before(const hora__definition *definition, const hora_t
         return HORA__BEFORE_SKIP;
     }
     /* A claim of HORA_AT_MOST_ONCE that was lost has not started: START would have ended it. */
-    if (claim->attempt > definition->max_attempts && definition->delivery != HORA_AT_MOST_ONCE) {
+    if (claim->attempt > definition->max_attempts && definition->delivery != HORA_AT_MOST_ONCE &&
+        !HORA__STORE_FAULT(ATTEMPTS_UNLIMITED)) {
         *ret_settle = used_up(definition, next, claim, now);
         return HORA__BEFORE_SKIP;
     }
