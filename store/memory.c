@@ -439,6 +439,16 @@ static void collect_cancelled(hora__memory *memory, hora__memory_node *node)
     }
 }
 
+/* Another node whose lease has ended has not been forgotten yet. */
+static bool others_have_ended(const hora__memory *memory, const hora__memory_node *self, int64_t now)
+{
+    for (const hora__memory_node *node = memory->nodes; node != NULL; node = node->next) {
+        if (node != self && !node->gone && node->lease_end <= now)
+            return true;
+    }
+    return false;
+}
+
 static int exchange_locked(hora__memory *memory, const hora__lease *lease, hora__exchange *exchange,
                            hora_error *reason)
 {
@@ -472,6 +482,7 @@ static int exchange_locked(hora__memory *memory, const hora__lease *lease, hora_
     exchange->ret_cancelled_count = node->cancelled_count;
     exchange->ret_now = now;
     exchange->ret_lease_left = node->lease_end - now;
+    exchange->ret_reap = others_have_ended(memory, node, now);
     return 0;
 }
 
