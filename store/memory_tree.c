@@ -101,11 +101,3 @@ hora__tree_node *hora__tree_after(const hora__tree *tree, const hora__tree_node 
 {
     return find_first(tree, probe, 1);
 }
-
-hora__tree_node *hora__tree_last(const hora__tree *tree)
-{
-    hora__tree_node *node = tree->root;
-    while (node != NULL && node->right != NULL)
-        node = node->right;
-    return node;
-}

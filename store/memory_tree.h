@@ -35,7 +35,4 @@ hora__tree_node *hora__tree_from(const hora__tree *tree, const hora__tree_node *
 /* Returns the first node that is after `probe`, or NULL. */
 hora__tree_node *hora__tree_after(const hora__tree *tree, const hora__tree_node *probe);
 
-/* Returns the last node, or NULL. */
-hora__tree_node *hora__tree_last(const hora__tree *tree);
-
 #endif
