@@ -170,6 +170,27 @@ CONTRACT(reap_exactly_when_the_lease_has_ended)
     CHECK_INT(reap(&living, 100), 1);
 }
 
+CONTRACT(reap_is_worth_a_call)
+{
+    hora__lease living = join(), dead = join_shortly();
+    CHECK_OK(exchange_with(&dead, (hora__exchange){.renew = true}));
+    CHECK(!exchanged.ret_reap);
+    put_one(&PUT());
+    put_one(&PUT());
+    CHECK_INT(claim_all(&dead), 2);
+    CHECK_OK(exchange_with(&living, (hora__exchange){.renew = true}));
+    CHECK(!exchanged.ret_reap);
+    pass(SHORT_LEASE);
+    CHECK_OK(exchange_with(&living, (hora__exchange){.renew = true}));
+    CHECK(exchanged.ret_reap);
+    CHECK_INT(reap(&living, 1), 1);
+    CHECK_OK(exchange_with(&living, (hora__exchange){.renew = true}));
+    CHECK(exchanged.ret_reap); /* it still holds one */
+    CHECK_INT(reap(&living, 9), 1);
+    CHECK_OK(exchange_with(&living, (hora__exchange){.renew = true}));
+    CHECK(!exchanged.ret_reap);
+}
+
 CONTRACT(reap_up_to_a_limit)
 {
     hora__lease dead = join_shortly(), living = join();

@@ -132,7 +132,7 @@ CONTRACT(list_pages)
 {
     static int64_t ids[MAX_LISTED];
     put_many(1100, ids);
-    static const int64_t limits[] = {1, 7, 64, 500, 501, 1000, 1099, 1100, 1101};
+    static const int64_t limits[] = {1, 64, 500, 501, 1099, 1100, 1101};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         int64_t after = 0;
         int total = 0;
@@ -246,21 +246,21 @@ CONTRACT(history_filters)
 CONTRACT(history_pages)
 {
     hora__lease node = join();
-    make_history(&node, "a", 130, some_outcomes, 2);
+    make_history(&node, "a", 70, some_outcomes, 2);
     int64_t before = 0;
     int total = 0;
     for (int pages = 0; pages < 100; pages++) {
         int count = read_history((hora_history_filter){.before_id = before, .limit = 7});
         if (count == 0)
             break;
-        CHECK(count == 7 || total + count == 130);
+        CHECK(count == 7 || total + count == 70);
         for (int i = 0; i < count; i++)
-            CHECK_INT(records[i].record.code, 129 - total - i);
+            CHECK_INT(records[i].record.code, 69 - total - i);
         before = records[count - 1].record.id;
         total += count;
     }
-    CHECK_INT(total, 130);
-    CHECK_INT(read_history((hora_history_filter){.limit = 70, .outcome = HORA_RUN_FAILED}), 65);
+    CHECK_INT(total, 70);
+    CHECK_INT(read_history((hora_history_filter){.limit = 40, .outcome = HORA_RUN_FAILED}), 35);
     CHECK_INT(read_history((hora_history_filter){.limit = 3, .outcome = HORA_RUN_FAILED}), 3);
 }
 

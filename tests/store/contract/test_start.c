@@ -127,6 +127,21 @@ CONTRACT(start_then_retime)
     CHECK_INT(must_see(id).info.firings, 1);
 }
 
+CONTRACT(start_keeps_a_recorded_retime)
+{
+    hora__lease node = join(), other = join();
+    int64_t id = put_one(&RECURRING(.key = "a")), base = now_us();
+    hora__claim claim = claim_one(&node);
+    CHECK_OK(retime_key("a", base + 5 * HOUR));
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, START, .planned = base + HOUR, .due = base + HOUR)),
+              HORA__SETTLED_OK);
+    CHECK_INT(claim_within(&other, 9, 9 * HOUR), 0); /* the series does not overlap */
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, ADVANCE, .planned = base + HOUR, .due = base + HOUR)),
+              HORA__SETTLED_OK);
+    CHECK_TIME(must_see(id).due, base + 5 * HOUR);
+    CHECK_INT(must_see(id).info.firings, 1);
+}
+
 /* ---- FORK ---- */
 
 CONTRACT(fork_makes_a_row_for_the_next_firing)
@@ -260,22 +275,25 @@ CONTRACT(fork_then_retry_is_still_forked)
     CHECK_INT(read_history((hora_history_filter){.key = "a"}), 2);
 }
 
-CONTRACT(fork_limits_retries_too)
+/* A run that waits for another attempt keeps its place, because it does not ask again. */
+CONTRACT(fork_counts_runs_that_wait_for_another_attempt)
 {
     hora__lease node = join();
     put_one(&RECURRING(.key = "a"));
     hora__claim first = claim_one(&node);
     CHECK_INT(fork_now(&node, first, 2), HORA__SETTLED_OK);
     CHECK_INT(settle_one(&node, SETTLE(first, node, RETRY, .due = now_us() + HOUR)), HORA__SETTLED_OK);
-    for (int i = 0; i < 2; i++) {
-        hora__claim claim = claim_one(&node);
-        CHECK_INT(fork_now(&node, claim, 2), HORA__SETTLED_OK);
-    }
-    CHECK_INT(change_key(HORA__CHANGE_PAUSE, "a"), 1); /* the next firing */
+    hora__claim second = claim_one(&node);
+    CHECK_INT(fork_now(&node, second, 2), HORA__SETTLED_OK);
+    hora__claim third = claim_one(&node);
+    char *before = snapshot();
+    CHECK_INT(fork_now(&node, third, 2), HORA__SETTLED_FULL);
+    CHECK_UNCHANGED(before);
     CHECK_INT(claim_within(&node, 9, 2 * HOUR), 1);
     hora__claim again = exchanged.ret_claims[0];
     CHECK_INT(again.id, first.id);
-    CHECK_INT(fork_now(&node, again, 2), HORA__SETTLED_FULL);
+    CHECK_INT(settle_one(&node, SETTLE(again, node, DONE)), HORA__SETTLED_OK);
+    CHECK_INT(fork_now(&node, third, 2), HORA__SETTLED_OK);
 }
 
 CONTRACT(fork_then_advance_or_start_deletes_the_run)
