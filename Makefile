@@ -9,7 +9,8 @@ build     = cmake --build build/$(1) --parallel $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test test-full bench soak lint format docs build install uninstall dist clean force
+.PHONY: help run test test-full bench bench-store soak lint format docs build install uninstall dist clean \
+	force
 
 help:
 	@echo 'make run        build hora, and run hora demo: a scheduler at work, for 20 seconds'
@@ -18,6 +19,7 @@ help:
 	@echo 'make lint       check layout, documentation and format, and run the static analysers'
 	@echo 'make bench      measure hora beside other libraries and the JDK: W1 to W12 and cron, or ONLY=W3'
 	@echo '                (bench/README.md)'
+	@echo 'make bench-store  measure the store beside other job queues, on PostgreSQL and SQLite'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make build      build what make install installs'
@@ -26,7 +28,8 @@ help:
 	@echo 'make uninstall  remove what the last make install installed: PREFIX, DESTDIR'
 	@echo 'make dist       make the archives of a release, with finished manual pages, in build/dist'
 	@echo 'make clean      remove the folder build'
-	@echo 'Packages that run, test, lint, docs, bench and soak need are installed; HORA_NO_INSTALL=1 only lists them.'
+	@echo 'Packages that run, test, lint, docs, bench and soak need are installed; HORA_NO_INSTALL=1 only'
+	@echo 'lists them.'
 
 run:
 	@tools/setup run
@@ -48,6 +51,12 @@ test-full:
 soak:
 	@tools/setup --optional full
 	HORA_SOAK=1 tools/test-full
+
+bench-store:
+	@tools/setup --optional store
+	$(call configure,release) >/dev/null
+	$(call build,release) --target store-bench
+	bench/store/run build/release/bench/programs/store-bench --output build/bench-store $(ONLY)
 
 bench:
 	@tools/setup --optional bench
