@@ -197,6 +197,14 @@ static int64_t read_lease(hora__connection *connection, const hora__lease *lease
     return hora__sqlite_number(connection, statement, INT64_MIN);
 }
 
+/* Whether there is a node whose lease has ended. */
+static bool has_ended(hora__connection *connection, int64_t now)
+{
+    sqlite3_stmt *statement = hora__sqlite_use(connection, HORA__SQL_ENDED);
+    hora__sqlite_int(connection, statement, 1, now);
+    return hora__sqlite_number(connection, statement, 0) != 0;
+}
+
 /* ---- exchange ---- */
 
 /* Fills a claim from a row of DUE or CLAIMED. False: no memory. */
@@ -361,6 +369,7 @@ static int exchange_all(hora__sqlite *store, const hora__lease *lease, hora__exc
     claim_all(store, lease, exchange, now);
     if (read_changes(store) || exchange->renew)
         read_cancelled(store, lease, exchange);
+    exchange->ret_reap = exchange->renew && has_ended(connection, now);
     exchange->ret_now = hora__sqlite_now(store);
     exchange->ret_lease_left = end - exchange->ret_now;
     return 0;
@@ -408,14 +417,6 @@ int hora__sqlite_read_series(hora__backend *backend, int64_t series, hora__serie
 }
 
 /* ---- reap and leave ---- */
-
-/* Whether there is a node whose lease has ended. */
-static bool has_ended(hora__connection *connection, int64_t now)
-{
-    sqlite3_stmt *statement = hora__sqlite_use(connection, HORA__SQL_ENDED);
-    hora__sqlite_int(connection, statement, 1, now);
-    return hora__sqlite_number(connection, statement, 0) != 0;
-}
 
 static bool next_of_owner(hora__connection *connection, int64_t owner, hora__sqlite_row *ret_row)
 {
