@@ -73,7 +73,7 @@ lint:
 
 format:
 	@tools/setup --optional lint
-	clang-format-19 -i $$(find include src app tests examples bench -name '*.[ch]')
+	clang-format-19 -i $$(find include src store app tests examples bench python -name '*.[ch]')
 
 # What is installed is built in build/install. It is built again only if one of its files is newer, or if the
 # prefix is another one. So "make build && sudo make install" builds nothing as root.
