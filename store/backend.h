@@ -40,6 +40,32 @@
  *   change_cancel  the row is deleted when it is settled or released, whatever the settlement says
  *   paused         the row is paused when it is settled or released
  *
+ * DETAILS. A due time in the past is stored as now, whoever sets it; `planned` stays as given, except that a
+ * retime, and change_due when it takes effect, set both to the same time, not before now.
+ *
+ *   replace   keeps id, fence, `paused` and the latest outcomes. attempt, firings and gave_up become 0,
+ *             unless same_time applies: then they and both times stay, and a claimed row gets no change_due.
+ *             Everything else is replaced at once, also in a claimed row, which gets change_due
+ *   cancel    is about all firings of a task: those that wait are deleted, claimed ones get change_cancel. A
+ *             claimed row with change_cancel counts as gone: a put with its key replaces it, whatever
+ *             if_exists says, and retime, pause and resume find nothing
+ *   key       names the firing that has it, or else the dead task with the greatest id. put does not look at
+ *             dead tasks. Changes by the id of a forked row are about the row with the key of its series
+ *   revive    keeps id and fence; planned = due = now, attempt = gave_up = 0
+ *   outcome   a run that has ended sets last_end and last_code, one that has succeeded last_success, any
+ *             outcome gave_up, also in the row with the key if the row was forked. ADVANCE and DEAD set
+ *             gave_up without an outcome, too
+ *   firings   are counted by ADVANCE, START and FORK, and by a DONE that change_due turns into a waiting row
+ *   START     is remembered in the row until the claim ends. Sent again, it changes nothing. It does not end
+ *             the claim of a series, so recorded changes stay recorded. If change_cancel is recorded, it
+ *             changes nothing. Of a one-shot row and of a forked row it is a DONE without an outcome
+ *   FORK      is remembered in the row, also for further attempts. Sent again, it makes no second row. A
+ *             recorded change_due and `paused` move to the new row; change_cancel: there is no new row. A
+ *             forked row is deleted by ADVANCE as by DONE. DEAD deletes it and moves the row with the key to
+ *             the dead tasks, unless that is claimed. Its claims and records show the key of the series
+ *   lost      a claimed row of a dead node has run if START was accepted or its due time has come. Otherwise
+ *             the attempt does not count, and there is no record
+ *
  * INVARIANTS, which the contract suite checks:
  *
  *   B1  A firing has at most one owner, and only a claim sets it.
@@ -154,8 +180,8 @@ typedef enum hora__settle_kind {
      * ADVANCE of that claim sets only planned, due and owner */
     HORA__SETTLE_START,
     /* before a run that may overlap: a new row for planned, due takes over the key, and this row, without it,
-     * stays claimed until DONE. Refused with HORA__SETTLED_FULL if overlap_max rows of the series run, this
-     * one included */
+     * stays claimed until DONE. Refused with HORA__SETTLED_FULL if more than overlap_max rows of the series
+     * would be forked, this one included; rows that wait for another attempt count */
     HORA__SETTLE_FORK,
 } hora__settle_kind;
 
@@ -205,12 +231,12 @@ typedef struct hora__exchange {
     int claim_limit[HORA__LANES];
     int64_t low[HORA__LANES];
 
-    const hora__claim *ret_claims;
+    const hora__claim *ret_claims; /* by lane, due and id */
     size_t ret_claim_count;
     int64_t ret_now;        /* the store's clock, as late as possible in the transaction */
     int64_t ret_lease_left; /* us until the lease ends */
-    int64_t
-        ret_next_due[HORA__LANES]; /* earliest due of a waiting firing of any handler; HORA__NEVER: none */
+    /* earliest due, from `low` on, of a firing of any handler that still waits; HORA__NEVER: none */
+    int64_t ret_next_due[HORA__LANES];
     /* firings of this node with change_cancel, that is runs to stop: ids, valid until the next exchange.
      * Backends may report them only when they renew */
     const int64_t *ret_cancelled;
@@ -306,7 +332,8 @@ struct hora__backend_ops {
     int (*reap)(hora__backend *backend, const hora__lease *lease, int limit, int64_t *ret_released,
                 hora_error *reason);
 
-    /* Releases all firings of the node, without counting an attempt, and deletes it. */
+    /* Releases all firings of the node, without counting an attempt, and deletes it. If its lease has ended,
+     * nothing is changed. */
     int (*leave)(hora__backend *backend, const hora__lease *lease, hora_error *reason);
 
     /* A descriptor that is readable when the store may have changed; -1: there is none, so poll. drain makes
