@@ -43,8 +43,9 @@ void hora__rules_skip(const hora__definition *definition, const hora_trigger *ne
 
 /* The settlement after a run. `code` is what the handler returned, `run_us` how long it took. `asked` is the
  * kind of settlement that was sent before the run, START or FORK, or 0. `random` is a random number, for
- * jitter. The caller adds note. A one-shot task with START needs no settlement: the kind is 0. A firing that may
- * overlap and had START is usually stale, because START has deleted it, unless it was cancelled before. */
+ * jitter. The caller adds note. A one-shot task with START needs no settlement: the kind is 0. A firing that
+ * may overlap and had START is usually stale, because START has deleted it, unless it was cancelled
+ * before. */
 void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
                        int asked, int code, int64_t run_us, int64_t now, uint64_t random,
                        hora__settle *ret_settle);

@@ -10,9 +10,10 @@
  *   I8  When the faults have ended, everything that is due is done.
  *   I9  Nothing starts before its time.
  *
- * I6 is about HORA_EFFECT_ONCE, which a store in memory does not have. Further promises: a handler starts only
- * while the store knows a lease of its node (N1); attempts, count, end, grace and the policy for missed times
- * are kept, and the store accepts nothing from a node whose lease has ended (B4). A step of the store's clock ends leases and moves times, so the judge is lenient then. */
+ * I6 is about HORA_EFFECT_ONCE, which a store in memory does not have. Further promises: a handler starts
+ * only while the store knows a lease of its node (N1); attempts, count, end, grace and the policy for missed
+ * times are kept, and the store accepts nothing from a node whose lease has ended (B4). A step of the store's
+ * clock ends leases and moves times, so the judge is lenient then. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,8 +44,8 @@ static bool is_protected(const world *own, const run *one)
            own->lease_end[one->node] > world_store_us(own);
 }
 
-/* A client's new time that is not after the planned time of the run in progress, by a clock that drifts, was set
- * back or shows the same microsecond, repeats that planned time. */
+/* A client's new time that is not after the planned time of the run in progress, by a clock that drifts, was
+ * set back or shows the same microsecond, repeats that planned time. */
 static bool may_repeat(const task *of)
 {
     return of->retimed;
@@ -83,8 +84,8 @@ static void check_lease(world *own, const task *of, const hora__held *held, int6
                         (long long)held->owner, (long long)node);
 }
 
-/* Later claims start later, with two exceptions: after a step of the store's clock, and if START has ended the
- * claim of a one-shot task to which a client has given another time. */
+/* Later claims start later, with two exceptions: after a step of the store's clock, and if START has ended
+ * the claim of a one-shot task to which a client has given another time. */
 static void check_fence(world *own, const run *new)
 {
     const task *of = &own->tasks[new->task];
@@ -121,8 +122,8 @@ static void check_numbers(world *own, const run *new)
         world_violation(own, "count", "%s has %lld of %lld firings", of->key, (long long)firings,
                         (long long)rules->count);
     int most = may_overlap(of) ? rules->overlap_max : 1;
-    /* START deletes the row of a run that may overlap, and that of a one-shot task, so that the store does not
-     * count the run. A one-shot task can run again only if a client has set another time. */
+    /* START deletes the row of a run that may overlap, and that of a one-shot task, so that the store does
+     * not count the run. A one-shot task can run again only if a client has set another time. */
     bool counted = rules->delivery == HORA_AT_LEAST_ONCE || (is_recurring(of) && !may_overlap(of));
     if (together > most && counted)
         world_violation(own, "I7", "%d runs of %s at the same time", together, of->key);

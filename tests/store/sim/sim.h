@@ -3,8 +3,8 @@
  *
  * A schedule is one run of the simulation. Its seed decides everything: how many nodes and tasks there are,
  * what the tasks are like, how long messages take, which of them are lost, when nodes crash, pause and
- * restart, how fast their clocks run, and what clients change meanwhile. The nodes are real (store/node.c), and
- * so is the store (store/memory.c). Only time, messages, threads and handlers are simulated.
+ * restart, how fast their clocks run, and what clients change meanwhile. The nodes are real (store/node.c),
+ * and so is the store (store/memory.c). Only time, messages, threads and handlers are simulated.
  *
  * world.c moves time from event to event. actor.c does what durable.c does: it sends requests, starts
  * handlers and takes replies. tasks.c makes tasks and what clients do with them. judge.c checks each start of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rules.c - what follows a run: tables of the rules, and a walk over all planned times to compare with */
+/* test_rules.c - what follows a run, in tables of the rules */
 #include <string.h>
 
 #include "harness.h"
