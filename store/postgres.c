@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +45,7 @@ int hora__pg_now(hora__backend *backend, int64_t *ret_now, hora_error *reason)
     if (error == 0)
         *ret_now = hora__pg_integer(postgres->shared.results[0], 0, 0);
     pthread_mutex_unlock(&postgres->lock);
-    return error;
+    return error == HORA_EAGAIN ? HORA_EBUSY : error;
 }
 
 static const hora__backend_ops postgres_ops = {
@@ -115,7 +116,8 @@ static bool fill(hora__postgres *postgres, const char *address, const hora_store
     postgres->node = (hora__pg_link){.postgres = postgres, .use = HORA__PG_OWN, .listens = true};
     postgres->partitioned_day = -1;
     postgres->ready_pipe[0] = postgres->ready_pipe[1] = -1;
-    strcpy(postgres->schema, options->schema == NULL ? "hora" : options->schema);
+    snprintf(postgres->schema, sizeof postgres->schema, "%s",
+             options->schema == NULL ? "hora" : options->schema);
     postgres->address = strdup(address);
     bool filled = postgres->address != NULL;
     for (int i = 0; filled && i < HORA__PG_STATEMENTS; i++) {

@@ -22,8 +22,8 @@
  *
  * POOLERS. A pooler such as PgBouncer in transaction mode gives each transaction another server process, so
  * prepared statements, settings and LISTEN do not last. A link recognizes a pooler when it connects: the
- * process number of its handshake is not that of the server. It then prepares nothing, makes its settings for
- * each transaction, and does not listen: the node polls.
+ * process number of its handshake is not that of the server. It also does when a prepared statement is gone.
+ * It then prepares nothing, makes its settings for each transaction, and does not listen: the node polls.
  *
  * PLANS. Statements are planned once, without looking at their parameters, and sequential scans and joins by
  * hashing or merging are off for the connection. So the size of the tables, and statistics that are out of
@@ -122,6 +122,7 @@ typedef struct hora__pg_link {
     PGconn *connection; /* NULL: not connected */
     hora__pg_use use;
     bool is_pooled;
+    bool loses_statements; /* what it had prepared was gone: treat it as pooled */
     bool listens;
     uint64_t prepared;  /* bit set of statements */
     int process;        /* of the server, for messages and tests */
@@ -238,7 +239,8 @@ int hora__pg_schema_open(hora__postgres *postgres, hora_error *reason);
  * go to the default one. */
 void hora__pg_add_partitions(hora__pg_link *link, int64_t now_us);
 
-/* Adds the parameters of HORA__PG_SETTLE and HORA__PG_SETTLE_FULL. The settlements must be in order of ids. */
+/* Adds the parameters of HORA__PG_SETTLE and HORA__PG_SETTLE_FULL. The settlements must be in order of
+ * ids. */
 void hora__pg_settle_parameters(hora__pg_parameters *parameters, const hora__settle *const *settles,
                                 size_t count);
 

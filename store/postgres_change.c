@@ -77,7 +77,7 @@ static int find(hora__pg_link *link, const hora__change *change, hora__pg_parame
 
 static int affected(PGresult *result)
 {
-    return atoi(PQcmdTuples(result));
+    return (int)strtol(PQcmdTuples(result), NULL, 10);
 }
 
 static void add_dead(hora__pg_parameters *parameters, const hora__change *change)

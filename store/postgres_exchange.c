@@ -83,8 +83,8 @@ struct group {
     int result; /* index of its result */
 };
 
-/* The second settlement of a firing in one exchange, such as DONE after START, is in a statement of its own. A
- * third one cannot count. */
+/* The second settlement of a firing in one exchange, such as DONE after START, is in a statement of its own.
+ * A third one cannot count. */
 enum { ROUNDS = 2, GROUPS = 2 * ROUNDS };
 
 /* One exchange. */
@@ -334,6 +334,12 @@ static int compare_claims(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int compare_claim_ids(const void *a, const void *b)
+{
+    const hora__claim *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
 /* Texts and payloads stay in the results, which are kept until the next exchange. */
 static int read_claims(struct request *request, hora_error *reason)
 {
@@ -347,7 +353,8 @@ static int read_claims(struct request *request, hora_error *reason)
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "there is not enough memory for claims");
     postgres->claims = claims;
     size_t count = 0;
-    for (int lane = 0; lane <= HORA__LANES; lane++) {
+    for (int i = 0; i <= HORA__LANES; i++) {
+        int lane = i == 0 ? HORA__LANES : i - 1; /* what was claimed before comes first */
         PQclear(postgres->claimed[lane]);
         postgres->claimed[lane] = NULL;
         if (request->claim_result[lane] < 0)
@@ -357,7 +364,8 @@ static int read_claims(struct request *request, hora_error *reason)
         size_t first = count;
         for (int row = 0; row < PQntuples(result); row++)
             read_claim(result, row, &claims[count++]);
-        qsort(claims + first, count - first, sizeof *claims, compare_claims);
+        qsort(claims + first, count - first, sizeof *claims,
+              lane == HORA__LANES ? compare_claim_ids : compare_claims);
     }
     request->exchange->ret_claims = claims;
     request->exchange->ret_claim_count = count;
@@ -371,6 +379,7 @@ static int read_state(struct request *request, hora_error *reason)
     const PGresult *result = request->link->results[request->state_result];
     assert(PQntuples(result) == 1); /* the node row is locked */
     exchange->ret_now = hora__pg_integer(result, 0, 6);
+    exchange->ret_reap = hora__pg_boolean(result, 0, 7);
     exchange->ret_lease_left = hora__pg_integer(result, 0, 0) - exchange->ret_now;
     for (int lane = 0; lane < HORA__LANES; lane++)
         exchange->ret_next_due[lane] =

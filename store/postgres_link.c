@@ -116,7 +116,6 @@ static int refuse_connection(const PGconn *connection, hora_error *reason)
         {"too many clients", HORA_EBUSY},
         {"remaining connection slots", HORA_EBUSY},
         {"too many connections", HORA_EBUSY},
-        {"timeout expired", HORA_ETIMEDOUT},
         {"out of memory", HORA_ENOMEM},
         {"Too many open files", HORA_EMFILE},
     };
@@ -153,16 +152,88 @@ static int milliseconds(hora_ns duration)
     return (int)(duration / 1000000);
 }
 
-static PGconn *connect_once(hora__postgres *postgres)
+/* The address may name several hosts. hora tries them itself, because libpq's own loop does not end in time
+ * without also printing what the server says while the connection is made. */
+struct hosts {
+    int count;
+    char *host, *hostaddr, *port; /* lists, separated by commas; NULL: not given */
+};
+
+static int count_items(const char *list)
 {
-    hora_ns timeout = postgres->base.options.statement_timeout;
-    char seconds[16], user_timeout[16];
-    hora_ns whole = timeout / HORA_SECONDS(1);
-    snprintf(seconds, sizeof seconds, "%d", whole < 2 ? 2 : whole > 10 ? 10 : (int)whole);
-    snprintf(user_timeout, sizeof user_timeout, "%d", milliseconds(timeout) + 1000);
-    /* what comes after dbname, which is the whole address, has precedence over it */
-    const char *const names[] = {"connect_timeout",
-                                 "keepalives",
+    int count = list != NULL;
+    for (; list != NULL && *list != '\0'; list++)
+        count += *list == ',';
+    return count;
+}
+
+static bool read_hosts(const char *address, struct hosts *ret_hosts)
+{
+    PQconninfoOption *options = PQconninfoParse(address, NULL);
+    *ret_hosts = (struct hosts){.count = 1};
+    bool complete = options != NULL;
+    for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
+        char **place = strcmp(option->keyword, "host") == 0       ? &ret_hosts->host
+                       : strcmp(option->keyword, "hostaddr") == 0 ? &ret_hosts->hostaddr
+                       : strcmp(option->keyword, "port") == 0     ? &ret_hosts->port
+                                                                  : NULL;
+        if (place == NULL || option->val == NULL)
+            continue;
+        *place = strdup(option->val);
+        complete = complete && *place != NULL;
+    }
+    PQconninfoFree(options);
+    int hosts = count_items(ret_hosts->host), addresses = count_items(ret_hosts->hostaddr);
+    ret_hosts->count = addresses > hosts ? addresses : hosts > 0 ? hosts : 1;
+    return complete;
+}
+
+static void free_hosts(struct hosts *hosts)
+{
+    free(hosts->host);
+    free(hosts->hostaddr);
+    free(hosts->port);
+}
+
+/* Copies an item of a list. A list with a single item is valid for all hosts. Returns NULL if there is no
+ * list. */
+static const char *list_item(const char *list, int index, char *item, size_t size)
+{
+    if (list == NULL)
+        return NULL;
+    if (count_items(list) == 1)
+        index = 0;
+    for (; index > 0 && strchr(list, ',') != NULL; index--)
+        list = strchr(list, ',') + 1;
+    snprintf(item, size, "%.*s", (int)strcspn(list, ","), list);
+    return item;
+}
+
+/* Waits until the connection is made or has failed. Returns false if that takes too long. */
+static bool await_connection(PGconn *connection, hora_ns end)
+{
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    while (status == PGRES_POLLING_WRITING || status == PGRES_POLLING_READING) {
+        struct pollfd descriptor = {.fd = PQsocket(connection),
+                                    .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
+        hora_ns left = end - hora_clock_now(NULL);
+        if (PQstatus(connection) == CONNECTION_BAD)
+            return true;
+        if (left <= 0)
+            return false;
+        if (poll(&descriptor, 1, milliseconds(left) + 1) > 0)
+            status = PQconnectPoll(connection);
+    }
+    return true;
+}
+
+static PGconn *start_connection(hora__postgres *postgres, const struct hosts *hosts, int index)
+{
+    char host[300], hostaddr[100], port[16], user_timeout[16];
+    snprintf(user_timeout, sizeof user_timeout, "%d",
+             milliseconds(postgres->base.options.statement_timeout) + 1000);
+    /* what comes after dbname, which is the whole address, has precedence over it; NULL means nothing */
+    const char *const names[] = {"keepalives",
                                  "keepalives_idle",
                                  "keepalives_interval",
                                  "keepalives_count",
@@ -171,10 +242,47 @@ static PGconn *connect_once(hora__postgres *postgres)
                                  "dbname",
                                  "client_encoding",
                                  "target_session_attrs",
+                                 "host",
+                                 "hostaddr",
+                                 "port",
                                  NULL};
-    const char *const values[] = {seconds,           "1",    "5",          "2", "3", user_timeout, "hora",
-                                  postgres->address, "UTF8", "read-write", NULL};
-    return PQconnectdbParams(names, values, 1);
+    const char *const values[] = {"1",
+                                  "5",
+                                  "2",
+                                  "3",
+                                  user_timeout,
+                                  "hora",
+                                  postgres->address,
+                                  "UTF8",
+                                  "read-write",
+                                  list_item(hosts->host, index, host, sizeof host),
+                                  list_item(hosts->hostaddr, index, hostaddr, sizeof hostaddr),
+                                  list_item(hosts->port, index, port, sizeof port),
+                                  NULL};
+    return PQconnectStartParams(names, values, 1);
+}
+
+/* Tries one host after the other. The result is a connection, also if it has failed; NULL: no memory. */
+static PGconn *connect_once(hora__postgres *postgres, bool *ret_timed_out)
+{
+    hora_ns timeout = postgres->base.options.statement_timeout;
+    timeout = timeout < HORA_SECONDS(2)    ? HORA_SECONDS(2)
+              : timeout > HORA_SECONDS(10) ? HORA_SECONDS(10)
+                                           : timeout;
+    struct hosts hosts;
+    PGconn *connection = NULL;
+    *ret_timed_out = false;
+    if (read_hosts(postgres->address, &hosts))
+        for (int i = 0; i < hosts.count && PQstatus(connection) != CONNECTION_OK; i++) {
+            PQfinish(connection);
+            connection = start_connection(postgres, &hosts, i);
+            if (connection == NULL)
+                break;
+            PQsetNoticeReceiver(connection, ignore_notice, NULL);
+            *ret_timed_out = !await_connection(connection, hora_clock_now(NULL) + timeout);
+        }
+    free_hosts(&hosts);
+    return connection;
 }
 
 static PGresult *run(hora__pg_link *link, const char *text)
@@ -195,8 +303,8 @@ static bool recognize_pooler(hora__pg_link *link)
     PGresult *result = run(link, "SELECT pg_backend_pid()");
     if (result == NULL)
         return false;
-    link->process = atoi(PQgetvalue(result, 0, 0));
-    link->is_pooled = link->process != PQbackendPID(link->connection);
+    link->process = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    link->is_pooled = link->loses_statements || link->process != PQbackendPID(link->connection);
     PQclear(result);
     return true;
 }
@@ -224,16 +332,18 @@ static bool make_settings(hora__pg_link *link)
 static int try_to_connect(hora__pg_link *link, hora_error *reason)
 {
     assert(link->connection == NULL);
-    PGconn *connection = connect_once(link->postgres);
+    bool timed_out;
+    PGconn *connection = connect_once(link->postgres, &timed_out);
     if (PQstatus(connection) != CONNECTION_OK) {
-        int error = refuse_connection(connection, reason);
+        int error = timed_out ? hora__store_refuse(reason, HORA_ETIMEDOUT, NULL,
+                                                   "PostgreSQL: the server did not answer in time")
+                              : refuse_connection(connection, reason);
         PQfinish(connection);
         return error;
     }
     link->connection = connection;
     link->prepared = 0;
     link->sent = 0;
-    PQsetNoticeReceiver(connection, ignore_notice, NULL);
     bool done = recognize_pooler(link) && make_settings(link);
     if (done && link->use == HORA__PG_OWN)
         done = PQsetnonblocking(connection, 1) == 0 && PQenterPipelineMode(connection) == 1;
@@ -451,6 +561,8 @@ static void recover(hora__pg_link *link)
     memcpy(state, link->state, sizeof state);
     hora__pg_rollback(link);
     memcpy(link->state, state, sizeof state);
+    if (strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0)
+        link->loses_statements = true;
     bool unprepared =
         strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0 || strcmp(state, "0A000") == 0;
     if (unprepared || (link->connection != NULL && PQstatus(link->connection) != CONNECTION_OK))
@@ -538,7 +650,7 @@ int hora__pg_count(hora__pg_link *link, const char *text, int64_t *ret_count, ho
     PGresult *result;
     int error = execute_text(link, text, &result, reason);
     if (error == 0)
-        *ret_count = atoll(PQgetvalue(result, 0, 0));
+        *ret_count = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
     return error;
 }

@@ -195,7 +195,7 @@ int hora__pg_wake(hora__backend *backend, hora_error *reason)
         error = hora__pg_call(&postgres->shared, HORA__PG_NOTIFY, &parameters, reason);
     pthread_mutex_unlock(&postgres->lock);
     hora__pg_parameters_free(&parameters);
-    return error;
+    return error == HORA_EAGAIN ? HORA_EBUSY : error;
 }
 
 int hora__pg_wake_fd(hora__backend *backend)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* postgres_parameters.c - parameters and results in PostgreSQL's binary format
  *
- * Numbers are in network byte order. An array is its number of dimensions (1, or 0 if it is empty), whether it
- * contains NULL, the type of its elements, their number, the lower bound (1), and then each element with its
+ * Numbers are in network byte order. An array is its number of dimensions (1, or 0 if it is empty), whether
+ * it contains NULL, the type of its elements, their number, the lower bound (1), and then each element with
+ * its
  * length, -1 for NULL. Offsets are kept instead of addresses, because the block moves when it grows. */
 #include <assert.h>
 #include <limits.h>

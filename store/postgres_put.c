@@ -4,7 +4,8 @@
  * A batch is put in rounds. A round inserts at most one task for each key; tasks whose key occurs again wait
  * for the next round, so that each sees the one before it. Tasks that are not inserted, because their key
  * exists, find the row, lock it, and keep, replace or refuse. If the row is gone by then, they are inserted
- * in the next round. Keys are inserted and locked in order, so that two batches do not deadlock.
+ * in the next round. Keys are inserted and locked in order, so that two batches do not deadlock; ids are
+ * in the order of the batch.
  *
  * UNKNOWN OUTCOME. The number of the transaction is read before the commit is sent. If the connection is lost
  * during the commit, put connects again and asks PostgreSQL what became of that transaction: it is committed,
@@ -93,6 +94,11 @@ static hora__bytes put_payload(const void *items, size_t index)
 static int64_t item_id(const void *items, size_t index)
 {
     return (((struct item *const *)items)[index])->id;
+}
+
+static int64_t item_index(const void *items, size_t index)
+{
+    return (int64_t)(((struct item *const *)items)[index])->index;
 }
 
 static int64_t item_series(const void *items, size_t index)
@@ -249,6 +255,7 @@ static int replace(struct batch *batch, hora_error *reason)
     add_fields(batch);
     hora__pg_add_integers(&batch->parameters, batch->chosen_count, item_id, batch->chosen);
     hora__pg_add_integers(&batch->parameters, batch->chosen_count, item_same, batch->chosen);
+    hora__pg_add_integers(&batch->parameters, batch->chosen_count, item_old_series, batch->chosen);
     int error = hora__pg_call(batch->link, HORA__PG_PUT_REPLACE, &batch->parameters, reason);
     if (error < 0)
         return error;
@@ -310,6 +317,7 @@ static int put_round(struct batch *batch, hora__put_done *ret_done, hora_error *
     int results = begins ? (batch->link->is_pooled ? 2 : 1) : 0;
     assert(begins || batch->link->sent == 0);
     add_fields(batch);
+    hora__pg_add_integers(&batch->parameters, batch->chosen_count, item_index, batch->chosen);
     hora__pg_send(batch->link, HORA__PG_PUT_INSERT, &batch->parameters);
     if (begins)
         hora__pg_send(batch->link, HORA__PG_XID, NULL);

@@ -242,7 +242,7 @@ int hora__pg_trim(hora__backend *backend, int64_t before_us, int64_t *ret_delete
     if (error == 0)
         error = query(postgres, HORA__PG_TRIM_REST, &parameters, &result, reason);
     if (error == 0)
-        *ret_deleted = deleted + atoll(PQcmdTuples(result));
+        *ret_deleted = deleted + strtoll(PQcmdTuples(result), NULL, 10);
     PQclear(result);
     hora__pg_parameters_free(&parameters);
     return error;

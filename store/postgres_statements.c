@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* postgres_statements.c - the text of every statement
  *
- * Names, payloads and all other values are parameters. @x stands for the table, sequence or function hora_x in
- * the schema of the store. @now() is the store's clock in microseconds. It is volatile, so a comparison with
- * an indexed column uses (SELECT @now()), which is evaluated once: otherwise the index would have no bound.
+ * Names, payloads and all other values are parameters. @x stands for the table, sequence or function hora_x
+ * in the schema of the store. @now() is the store's clock in microseconds. It is volatile, so a comparison
+ * with an indexed column uses (SELECT @now()), which is evaluated once: otherwise the index would have no
+ * bound.
  *
  * Conditions repeat those of partial indices (owner <> 0, series <> 0, key IS NOT NULL), because PostgreSQL
  * uses such an index only if it sees them. */
@@ -19,10 +20,10 @@
 
 /* ---- settling ----
  *
- * `gone` deletes rows, `stay` changes others, and `held` are those to which a START has nothing to add: it was
- * sent before, or the task is cancelled. All see the rows as they were when the statement began, so each row
- * is in one of them, unless another transaction changes it at the same moment: then it may be in none. The
- * last SELECT finds that out and divides by zero, and the exchange is repeated with the rows locked
+ * `gone` deletes rows, `stay` changes others, and `held` are those to which a START has nothing to add: it
+ * was sent before, or the task is cancelled. All see the rows as they were when the statement began, so each
+ * row is in one of them, unless another transaction changes it at the same moment: then it may be in none.
+ * The last SELECT finds that out and divides by zero, and the exchange is repeated with the rows locked
  * beforehand. Kinds and outcomes are the numbers of hora__settle_kind and hora_run_outcome:
  *
  *   1 DONE   2 ADVANCE   3 RETRY   4 DEAD   5 RELEASE   6 START
@@ -30,7 +31,7 @@
  * START of a row of a series is the only one that leaves the row claimed. */
 #define MATCHES "f.id = s.id AND f.owner = s.owner AND f.fence = s.fence AND f.owner <> 0"
 #define HELD    "(s.kind = 6 AND f.series <> 0 AND NOT f.forked AND (f.started OR f.change_cancel))"
-#define STARTS  "(s.kind = 6 AND f.change_due IS NULL)"
+#define STARTS  "(s.kind = 6 AND f.series <> 0 AND NOT f.forked)"
 #define GOES                                                          \
     "(f.change_cancel OR (f.change_due IS NULL AND (s.kind IN (1, 4)" \
     " OR (s.kind = 6 AND (f.series = 0 OR f.forked)) OR (s.kind = 2 AND f.forked))))"
@@ -49,23 +50,24 @@
     " RETURNING f.id, f.series, f.forked, f.change_cancel, f.handler, f.key, s.kind, s.outcome, s.code" \
     ", s.gave_up, s.now" more "),"
 
-#define SETTLE_STAY(more)                                                                                 \
-    " stay AS (UPDATE @firing f SET planned = CASE WHEN " STARTS " THEN s.planned"                        \
-    " WHEN f.change_due IS NOT NULL THEN f.change_due WHEN s.kind = 2 THEN s.planned ELSE f.planned END," \
-    " due = greatest(s.now, CASE WHEN " STARTS " THEN s.due WHEN f.change_due IS NOT NULL"                \
-    " THEN f.change_due WHEN s.kind IN (2, 3) THEN s.due ELSE f.due END),"                                \
-    " attempt = CASE WHEN s.kind IN (2, 6) OR f.change_due IS NOT NULL THEN 0"                            \
-    " WHEN s.kind = 5 THEN greatest(f.attempt - 1, 0) ELSE f.attempt END,"                                \
-    " firings = f.firings + CASE WHEN s.kind IN (1, 2, 6) AND NOT f.started THEN 1 ELSE 0 END,"           \
-    " owner = CASE WHEN " STARTS " THEN f.owner ELSE 0 END,"                                              \
-    " change_due = NULL, started = " STARTS ","                                                           \
-    " ran_planned = s.ran_planned,"                                                                       \
-    " gave_up = CASE WHEN s.outcome <> 0 OR s.kind = 2 THEN s.gave_up ELSE f.gave_up END,"                \
-    " last_end = CASE WHEN s.outcome IN (1, 2, 3) THEN s.now ELSE f.last_end END,"                        \
-    " last_code = CASE WHEN s.outcome IN (1, 2, 3) THEN s.code ELSE f.last_code END,"                     \
-    " last_success = CASE WHEN s.outcome = 1 THEN s.now ELSE f.last_success END"                          \
-    " FROM s WHERE " MATCHES " AND NOT " HELD " AND NOT " GOES                                            \
-    " RETURNING f.id, f.series, f.forked, f.handler, f.key, "                                             \
+#define SETTLE_STAY(more)                                                                                    \
+    " stay AS (UPDATE @firing f SET planned = CASE WHEN " STARTS " THEN s.planned"                           \
+    " WHEN f.change_due IS NOT NULL THEN greatest(f.change_due, s.now) WHEN s.kind = 2 THEN s.planned ELSE " \
+    "f.planned END,"                                                                                         \
+    " due = greatest(s.now, CASE WHEN " STARTS " THEN s.due WHEN f.change_due IS NOT NULL"                   \
+    " THEN f.change_due WHEN s.kind IN (2, 3) THEN s.due ELSE f.due END),"                                   \
+    " attempt = CASE WHEN s.kind IN (2, 6) OR f.change_due IS NOT NULL THEN 0"                               \
+    " WHEN s.kind = 5 THEN greatest(f.attempt - 1, 0) ELSE f.attempt END,"                                   \
+    " firings = f.firings + CASE WHEN s.kind IN (1, 2, 6) AND NOT f.started THEN 1 ELSE 0 END,"              \
+    " owner = CASE WHEN " STARTS " THEN f.owner ELSE 0 END,"                                                 \
+    " change_due = CASE WHEN " STARTS " THEN f.change_due END, started = " STARTS ","                        \
+    " ran_planned = s.ran_planned,"                                                                          \
+    " gave_up = CASE WHEN s.outcome <> 0 OR s.kind = 2 THEN s.gave_up ELSE f.gave_up END,"                   \
+    " last_end = CASE WHEN s.outcome IN (1, 2, 3) THEN s.now ELSE f.last_end END,"                           \
+    " last_code = CASE WHEN s.outcome IN (1, 2, 3) THEN s.code ELSE f.last_code END,"                        \
+    " last_success = CASE WHEN s.outcome = 1 THEN s.now ELSE f.last_success END"                             \
+    " FROM s WHERE " MATCHES " AND NOT " HELD " AND NOT " GOES                                               \
+    " RETURNING f.id, f.series, f.forked, f.handler, f.key, "                                                \
     "s.kind, s.outcome, s.code, s.gave_up, s.now" more "),"
 
 /* The series of rows that are gone end if no other row of theirs is left. The outcome of a run that overlaps
@@ -136,20 +138,22 @@
     "WITH t AS MATERIALIZED (SELECT @now() AS now),"                                                       \
     " l AS MATERIALIZED (SELECT f.id, f.series, f.handler, f.key, f.lane, f.paused, f.history, f.firings," \
     " f.gave_up, f.last_end, f.last_code, f.last_success, f.revision, f.forked, f.change_cancel,"          \
-    " coalesce(f.change_due, s.planned + t.now * s.after) AS planned,"                                     \
+    " CASE WHEN f.change_due IS NULL THEN s.planned + t.now * s.after"                                     \
+    " ELSE greatest(f.change_due, t.now) END AS planned, f.definition, f.payload,"                         \
     " greatest(t.now, coalesce(f.change_due, s.due + t.now * s.after)) AS due, s.overlap_max FROM t,"      \
     " unnest($1" NUMBERS ", $2" NUMBERS ", $3" NUMBERS ", $4" NUMBERS ", $5" NUMBERS ", $6" NUMBERS        \
     ", $7" NUMBERS ") AS s(id, owner, fence, planned, due, after, overlap_max) JOIN @firing f ON " MATCHES \
     " FOR UPDATE OF f),"                                                                                   \
     " a AS MATERIALIZED (SELECT l.*, 1 + (SELECT count(*) FROM @firing o WHERE o.series = l.series"        \
-    " AND o.series <> 0 AND o.id <> l.id AND o.owner <> 0 AND o.forked) > l.overlap_max AS is_full"        \
+    " AND o.series <> 0 AND o.id <> l.id AND o.forked) > l.overlap_max AS is_full"                         \
     " FROM l),"                                                                                            \
     " c AS (UPDATE @firing f SET key = NULL, forked = true, change_due = NULL, paused = false FROM a"      \
     " WHERE f.id = a.id AND NOT a.is_full AND NOT a.forked AND NOT a.change_cancel RETURNING a.*),"        \
     " i AS (INSERT INTO @firing (id, series, handler, key, lane, paused, history, firings, gave_up,"       \
-    " last_end, last_code, last_success, revision, planned, due) SELECT nextval('@id'), series, handler,"  \
+    " last_end, last_code, last_success, revision, planned, due, definition, payload) SELECT "             \
+    "nextval('@id'), series, handler,"                                                                     \
     " key, lane, paused, history, firings + 1, gave_up, last_end, last_code, last_success, revision,"      \
-    " planned, due FROM c)"                                                                                \
+    " planned, due, definition, payload FROM c)"                                                           \
     " SELECT ARRAY(SELECT id FROM a), ARRAY(SELECT id FROM a WHERE is_full)"
 
 /* ---- claiming ----
@@ -196,7 +200,7 @@
     " gone AS (DELETE FROM @firing f USING v WHERE f.id = v.id AND v.change_cancel"                       \
     " RETURNING f.id, f.series),"                                                                         \
     " stay AS (UPDATE @firing f SET owner = 0, started = false, change_due = NULL,"                       \
-    " planned = coalesce(v.change_due, v.planned),"                                                       \
+    " planned = CASE WHEN v.change_due IS NULL THEN v.planned ELSE greatest(v.change_due, v.now) END,"    \
     " due = greatest(v.now, coalesce(v.change_due, v.due)),"                                              \
     " attempt = CASE WHEN v.change_due IS NOT NULL THEN 0 WHEN " RAN " THEN v.attempt"                    \
     " ELSE greatest(v.attempt - 1, 0) END FROM v WHERE f.id = v.id AND NOT v.change_cancel"               \
@@ -250,13 +254,14 @@ X(PUT_INSERT,                                                                   
     "INSERT INTO @firing (id, series, handler, key, revision, definition, payload, lane, history, planned," \
     " due) SELECT p.id, p.recurring * p.id, p.handler, p.key, p.revision,"                                  \
     " CASE WHEN p.recurring = 0 THEN p.definition END, CASE WHEN p.recurring = 0 THEN p.payload END,"       \
-    " p.lane, p.history <> 0, p.planned + p.after * p.now,"                                                 \
-    " greatest(p.due + p.after * p.now, p.now) FROM (SELECT nextval('@id') AS id, t.now, u.*"               \
-    " FROM (SELECT @now() AS now OFFSET 0) t, unnest($1::text[], $2::text[], $3" NUMBERS ", $4" NUMBERS     \
-    ", $5::text[], $6::bytea[], $7" NUMBERS ", $8" NUMBERS ", $9" NUMBERS ", $10" NUMBERS ", $11" NUMBERS   \
-    ") WITH ORDINALITY u(handler, key, revision, recurring, definition, payload, lane, history, after,"     \
-    " planned, due, number) ORDER BY u.number) p ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING"        \
-    " RETURNING id, key")                                                                                   \
+    " p.lane, p.history <> 0, p.planned + p.after * t.now,"                                                 \
+    " greatest(p.due + p.after * t.now, t.now) FROM (SELECT @now() AS now OFFSET 0) t,"                     \
+    " (SELECT nextval('@id') AS id, q.* FROM (SELECT * FROM unnest($1::text[], $2::text[],"                 \
+    " $3" NUMBERS ", $4" NUMBERS ", $5::text[], $6::bytea[], $7" NUMBERS ", $8" NUMBERS ", $9" NUMBERS      \
+    ", $10" NUMBERS ", $11" NUMBERS ", $12" NUMBERS ") WITH ORDINALITY u(handler, key, revision,"           \
+    " recurring, definition, payload, lane, history, after, planned, due, place, number)"                   \
+    " ORDER BY u.place) q) p ORDER BY p.number"                                                             \
+    " ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id, key")                                \
 X(PUT_LOCK,                                                                                                 \
     "SELECT f.id, f.key, f.series, f.revision, f.change_cancel, r.definition FROM @firing f"                \
     " LEFT JOIN @series r ON f.series <> 0 AND r.id = f.series WHERE f.key = ANY ($1::text[])"              \
@@ -268,15 +273,19 @@ X(PUT_REPLACE,                                                                  
     " series = CASE WHEN u.recurring = 0 THEN 0 WHEN f.series <> 0 THEN f.series ELSE nextval('@id') END,"  \
     " change_cancel = false, attempt = CASE WHEN u.same <> 0 OR f.owner <> 0 THEN f.attempt ELSE 0 END,"    \
     " firings = CASE WHEN u.same <> 0 THEN f.firings ELSE 0 END,"                                           \
-    " gave_up = CASE WHEN u.same <> 0 THEN f.gave_up ELSE 0 END,"                                           \
+    " gave_up = CASE WHEN u.same = 0 THEN 0 WHEN r.told > f.last_end THEN r.gave_up ELSE f.gave_up END,"  \
+    " last_end = greatest(f.last_end, r.last_end), last_success = greatest(f.last_success, r.last_success)," \
+    " last_code = CASE WHEN r.last_end > f.last_end THEN r.last_code ELSE f.last_code END,"                 \
     " planned = CASE WHEN u.same <> 0 OR f.owner <> 0 THEN f.planned ELSE u.planned + u.after * t.now END," \
     " due = CASE WHEN u.same <> 0 OR f.owner <> 0 THEN f.due"                                               \
     " ELSE greatest(u.due + u.after * t.now, t.now) END,"                                                   \
     " change_due = CASE WHEN f.owner <> 0 AND u.same = 0 THEN greatest(u.due + u.after * t.now, t.now)"     \
     " ELSE f.change_due END FROM (SELECT @now() AS now OFFSET 0) t, unnest($1::text[], $2::text[],"         \
     " $3" NUMBERS ", $4" NUMBERS ", $5::text[], $6::bytea[], $7" NUMBERS ", $8" NUMBERS ", $9" NUMBERS      \
-    ", $10" NUMBERS ", $11" NUMBERS ", $12" NUMBERS ", $13" NUMBERS ") u(handler, key, revision,"           \
-    " recurring, definition, payload, lane, history, after, planned, due, id, same) WHERE f.id = u.id"      \
+    ", $10" NUMBERS ", $11" NUMBERS ", $12" NUMBERS ", $13" NUMBERS ", $14" NUMBERS ")" \
+    " u(handler, key, revision," \
+    " recurring, definition, payload, lane, history, after, planned, due, id, same, old)"    \
+    " LEFT JOIN @series r ON u.old <> 0 AND r.id = u.old WHERE f.id = u.id"      \
     " RETURNING f.id, f.series")                                                                            \
 X(SERIES_PUT,                                                                                               \
     "INSERT INTO @series AS r (id, key, revision, definition, payload) SELECT u.id, u.key, 1, u.definition,"\
@@ -342,11 +351,12 @@ X(SETTLE_FULL,                                                                  
     SETTLE_RESULT)                                                                                          \
 X(FORK, FORK)                                                                                               \
 X(CLAIM, CLAIM)                                                                                             \
-X(CLAIMED, CLAIMED)                                                                                             \
+X(CLAIMED, CLAIMED)                                                                                         \
 X(STATE,                                                                                                    \
     "SELECT n.lease, " EARLIEST("0", "$2") ", " EARLIEST("1", "$3") ", " EARLIEST("2", "$4") ", "           \
     EARLIEST("3", "$5") ", CASE WHEN $6::bigint <> 0 THEN ARRAY(SELECT id FROM @firing"                     \
-    " WHERE owner = $1::bigint AND change_cancel ORDER BY id) END, @now() FROM @node n"                     \
+    " WHERE owner = $1::bigint AND change_cancel ORDER BY id) END, @now(),"  \
+    " $6 <> 0 AND EXISTS (SELECT 1 FROM @node o WHERE o.lease <= @now()) FROM @node n"                     \
     " WHERE n.id = $1::bigint")                                                                             \
 X(TIMELINE,                                                                                                 \
     "UPDATE @meta SET timeline = t.timeline, timeline_since = t.now"                                        \
