@@ -323,8 +323,8 @@ static size_t read_ids(hora__sqlite *store, sqlite3_stmt *statement)
     return count;
 }
 
-/* Reads which firings of the node are cancelled, if that can have changed, and whenever it renews its lease: a
- * reply may have been lost. */
+/* Reads which firings of the node are cancelled, if that can have changed, and whenever it renews its lease:
+ * a reply may have been lost. */
 static void read_cancelled(hora__sqlite *store, const hora__lease *lease, hora__exchange *exchange)
 {
     sqlite3_stmt *statement = hora__sqlite_use(&store->node, HORA__SQL_CANCELLED);

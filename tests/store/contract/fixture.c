@@ -291,13 +291,16 @@ static int dump_task(hora_durable_info *info, const char *definition, void *arg)
     dump_time(dump, "due", info->due);
     if (dump->exact)
         fprintf(dump->to, " fence %" PRId64, info->fence);
-    fprintf(dump->to, " recurring %d attempts %d node %d firings %" PRId64 " gave_up %" PRId64,
-            info->recurring, info->attempts, dump_node(dump, info->node), info->firings,
-            info->failures_in_a_row);
-    dump_time(dump, "last_end", info->last_end);
-    dump_time(dump, "last_success", info->last_success);
-    fprintf(dump->to, " code %d priority %d payload %zu %.*s\n", info->last_code, info->priority,
-            info->payload_size, info->payload_size < 20 ? (int)info->payload_size : 20,
+    fprintf(dump->to, " recurring %d attempts %d node %d firings %" PRId64, info->recurring, info->attempts,
+            dump_node(dump, info->node), info->firings);
+    /* A forked row may show its own outcomes or those of its series. */
+    if (!info->recurring || info->key != NULL) {
+        fprintf(dump->to, " gave_up %" PRId64 " code %d", info->failures_in_a_row, info->last_code);
+        dump_time(dump, "last_end", info->last_end);
+        dump_time(dump, "last_success", info->last_success);
+    }
+    fprintf(dump->to, " priority %d payload %zu %.*s\n", info->priority, info->payload_size,
+            info->payload_size < 20 ? (int)info->payload_size : 20,
             info->payload_size == 0 ? "" : (const char *)info->payload);
     return 0;
 }

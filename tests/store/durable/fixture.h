@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fixture.h - a store and a durable scheduler on a virtual clock, for tests of hora/store.h
  *
- * Each test runs once with a store in memory and once with SQLite: EACH_STORE(test) calls the test's body with
- * the address. Time passes only in fixture_run. */
+ * Each test runs once with a store in memory and once with SQLite: STORE_TEST(name) calls its body with the
+ * address. Time passes only in fixture_run. */
 #ifndef HORA_TESTS_STORE_FIXTURE_H
 #define HORA_TESTS_STORE_FIXTURE_H
 
