@@ -334,7 +334,9 @@ static step decide(loop *state, hora_ns *ret_until)
     bool empty = hora__node_is_empty(durable->node);
     hora_ns next = joined ? hora__node_next_exchange(durable->node, now) : now;
     bool has_lease = joined && hora__node_has_lease(durable->node, now);
-    bool leave = stopping && (empty || durable->leave_now);
+    /* Without a lease, outcomes may never be written: the store may be gone for good. */
+    bool cannot_wait = !has_lease && hora__node_get_counts(durable->node).running == 0;
+    bool leave = stopping && (empty || durable->leave_now || cannot_wait);
     pthread_mutex_unlock(&durable->lock);
     if (stopping && !state->drained)
         return STEP_DRAIN;

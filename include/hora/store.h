@@ -741,7 +741,8 @@ HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_erro
 
 /* hora_durable_free - stop a durable scheduler, and free it; NULL is allowed
  *
- * Waits for runs in progress, however long they take. Call hora_durable_stop first to limit that.
+ * Waits for runs in progress, however long they take. Call hora_durable_stop first to limit that. If the
+ * database cannot be reached, it waits for the rest of the lease.
  *
  * Ownership: on success it is freed, and its handlers are dropped.   Threads: Owner.
  * Blocks: until all handlers have returned.   Errors: HORA_EDEADLK (called by a handler), HORA_EFORKED. */
