@@ -104,7 +104,7 @@ char *hora__pg_expand(const char *text, const char *schema);
 typedef struct hora__postgres hora__postgres;
 
 enum {
-    HORA__PG_MAX_SENT = 16, /* statements in one round trip */
+    HORA__PG_MAX_SENT = 64, /* statements in one round trip, with as many preparations */
     HORA__PG_MAX_PARAMETERS = 24,
     HORA__PG_MAX_TRIES = 8,  /* of a transaction that deadlocks or meets a change of another one */
     HORA__PG_KEPT_LINKS = 4, /* idle connections for transactions */
