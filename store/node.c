@@ -130,6 +130,7 @@ void hora__node_fenced(hora__node *node)
 {
     if (node->busy)
         hora__node_send_again(node);
+    hora__node_free_settled(node);
     node->joined = false;
     node->resume = false;
     node->resume_until = INT64_MIN;
@@ -345,12 +346,31 @@ void hora__node_ended(hora__node *node, hora__held *held, int code, hora__bytes 
         node->counts.failed++;
     if (!settled)
         hora__node_outcome(node, held, code, note, now, &held->settle);
+    if (settled && node->busy) {
+        /* The exchange in progress may have read the claim before it was settled. */
+        hora__held_set_state(node, held, HORA__HELD_SETTLING);
+        held->settled = true;
+        node->settled_count++;
+        return;
+    }
     if (settled || held->settle.kind == 0) {
         hora__held_free(node, held);
         return;
     }
     keep_note(held);
     hora__node_send(node, held, now);
+}
+
+void hora__node_free_settled(hora__node *node)
+{
+    assert(!node->busy);
+    for (hora__held *held = node->first, *next; held != NULL && node->settled_count > 0; held = next) {
+        next = held->next;
+        if (held->settled) {
+            node->settled_count--;
+            hora__held_free(node, held);
+        }
+    }
 }
 
 /* ---- queries ---- */

@@ -59,10 +59,12 @@ typedef struct hora__held {
     struct hora__held *next_ready;      /* list of hora__node_take_ready, _take_stopped or _take_dropped */
 
     /* The rest concerns only the node. */
-    int64_t owner;    /* the node that claimed it */
-    bool accepted;    /* WAITING: START or FORK was accepted, so it only waits for a thread */
-    bool dropped;     /* it will not be started; waits for hora__node_forget */
-    bool parked;      /* it came to start while there was no lease; waits for the renewal */
+    int64_t owner; /* the node that claimed it */
+    bool accepted; /* WAITING: START or FORK was accepted, so it only waits for a thread */
+    bool dropped;  /* it will not be started; waits for hora__node_forget */
+    bool parked;   /* it came to start while there was no lease; waits for the renewal */
+    bool
+        settled; /* in a transaction of its own, while an exchange was in progress, which may still show it */
     bool sent_before; /* its settlement was sent in an exchange whose effect is not known */
     bool is_stopping; /* in the list of hora__node_take_stopped */
     hora__definition *own_definition;

@@ -398,6 +398,7 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
     forget_handed_back(node);
     for (size_t i = 0; i < exchange->ret_claim_count; i++)
         hora__held_new(node, &exchange->ret_claims[i], received);
+    hora__node_free_settled(node);
     note_cancelled(node, exchange);
     if (looked && was_full)
         node->full_at = hora__sum(received, FULL_EVERY);
@@ -410,6 +411,7 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
 void hora__node_failed(hora__node *node, hora_ns now)
 {
     hora__node_send_again(node);
+    hora__node_free_settled(node);
     node->resume = !HORA__STORE_FAULT(CLAIMS_FORGOTTEN);
     node->resume_until = node->resume ? hora__sum(now, 2 * node->config.ttl) : INT64_MIN;
     node->full_at = least(node->full_at, now);

@@ -45,6 +45,7 @@ struct hora__node {
     int64_t in_state[HORA__HELD_STATES];
     hora__held_list ready, stopped, dropped;
     int parked;
+    size_t settled_count; /* held firings that are settled, and kept until the exchange in progress ends */
 
     /* settlements that wait to be sent, in order; a list through next_out */
     hora__held *out_first, *out_last;
@@ -97,5 +98,8 @@ void hora__node_make_ready(hora__node *node, hora__held *held, hora_ns start_at)
 void hora__node_send_again(hora__node *node);
 /* How far ahead of the end of the lease a node stops. */
 hora_ns hora__node_margin(const hora__node *node);
+
+/* Frees the held firings that are settled: no exchange is in progress that could show them as claimed. */
+void hora__node_free_settled(hora__node *node);
 
 #endif
