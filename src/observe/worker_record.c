@@ -82,8 +82,8 @@ HORA__INLINE void note_alone(struct hora__worker_record *record, const char *nam
     hora__counter_publish(&slot->name, (int64_t)(intptr_t)name);
     hora__counter_publish(&slot->file, (int64_t)(intptr_t)task->file);
     hora__counter_publish(&slot->line, task->line);
-    HORA__ATOMIC_POINT();
     hora__counter_publish(&slot->began, began);
+    HORA__ATOMIC_POINT();
     hora__counter_publish(&slot->run, run);
     HORA__ORDER_FAULT(WORKER_RECORD_NOTED_RELAXED, memory_order_relaxed);
     hora__counter_publish(&record->now.version, version);
