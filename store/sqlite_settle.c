@@ -58,7 +58,7 @@ static void record_run(hora__connection *connection, const hora__settle *settle,
 {
     bool ran = settle->outcome != HORA_RUN_SKIPPED;
     write_record(connection, settle->id, settle->fence, settle->owner,
-                 &(run_record){.outcome = settle->outcome,
+                 &(run_record){.outcome = (int)settle->outcome,
                                .code = settle->code,
                                .planned = settle->ran_planned,
                                .started = ran ? now - settle->run_us : 0,

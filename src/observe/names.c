@@ -44,15 +44,6 @@ static hora__atomic_pointer *slot_of(struct hora__names *names, const char *text
     }
 }
 
-/* Marks a name as seen. Reads the mark first, because a store for each task would make processors compete for
- * the cache line. */
-static struct hora__name *see(struct hora__name *name)
-{
-    if (hora__atomic_load_relaxed(&name->is_seen) == 0)
-        hora__atomic_store(&name->is_seen, 1);
-    return name;
-}
-
 /* Makes a name with a copy of the text in the same allocation. Returns NULL if there is no memory. */
 static struct hora__name *new_name(const char *text, int index)
 {
@@ -94,8 +85,7 @@ static struct hora__name *add(struct hora__names *names, const char *text)
 }
 
 /* Caches the name if the cache entry is free. "other" and `none`, which stand for texts that differ from
- * theirs, are not cached. The name is marked as seen first: a thread that finds it in the cache does not do
- * that. */
+ * theirs, are not cached. */
 struct hora__name *hora__names_look_up(struct hora__names *names, const char *text,
                                        hora__atomic_pointer *cached)
 {
@@ -105,11 +95,11 @@ struct hora__name *hora__names_look_up(struct hora__names *names, const char *te
     (void)slot_of(names, text, &name);
     if (name == NULL)
         name = add(names, text);
-    if (see(name)->text != NULL && strcmp(name->text, text) == 0) {
+    if (name->text != NULL && strcmp(name->text, text) == 0) {
         HORA__ORDER_FAULT(NAME_CACHED_RELAXED, memory_order_relaxed);
         (void)hora__atomic_pointer_cas(cached, NULL, name);
     }
-    return name;
+    return hora__name_see(name);
 }
 
 struct hora__name *hora__names_find(struct hora__names *names, const char *text)

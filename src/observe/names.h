@@ -68,6 +68,15 @@ struct hora__names {
 __attribute__((warn_unused_result)) int hora__names_init(struct hora__names *names, int most);
 void hora__names_destroy(struct hora__names *names);
 
+/* Marks a name as seen. Reads the mark first, because a store for each task would make processors compete for
+ * the cache line. */
+HORA__INLINE struct hora__name *hora__name_see(struct hora__name *name)
+{
+    if (hora__atomic_load_relaxed(&name->is_seen) == 0)
+        hora__atomic_store(&name->is_seen, 1);
+    return name;
+}
+
 /* Finds or adds a name by its text, which is not NULL. `cached` is the cache entry of the text's address. Only
  * hora__names_get calls it. */
 struct hora__name *hora__names_look_up(struct hora__names *names, const char *text,
@@ -86,7 +95,7 @@ HORA__INLINE struct hora__name *hora__names_get(struct hora__names *names, const
     HORA__ORDER_FAULT(NAME_CACHE_READ_RELAXED, memory_order_relaxed);
     struct hora__name *name = hora__atomic_pointer_load(cached);
     if (name != NULL && (strcmp(name->text, text) == 0 || HORA__FAULT(NAMES_TRUST_ADDRESSES)))
-        return name;
+        return hora__name_see(name);
     return hora__names_look_up(names, text, cached);
 }
 
