@@ -5,7 +5,8 @@
  * scheduler run handlers (durable_run.c). Threads of the program call the public functions (durable.c).
  *
  * `lock` protects the node and everything in this struct that changes after the start. Nobody holds it while
- * the store works or a handler, a callback or hora_timer_stop runs. */
+ * the store works or a handler, a callback or hora_timer_stop runs, with one exception: the node reads the
+ * definition of a series that it sees for the first time. */
 #ifndef HORA_STORE_DURABLE_H
 #define HORA_STORE_DURABLE_H
 
