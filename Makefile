@@ -68,7 +68,7 @@ bench:
 lint:
 	@tools/setup --optional lint
 	$(call configure,dev) >/dev/null
-	$(call build,dev) --target hora hora_static hora_command
+	$(call build,dev) --target hora hora_static hora_store hora_command
 	tools/lint build/dev
 
 format:
