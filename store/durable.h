@@ -4,9 +4,9 @@
  * Three kinds of threads use it. The node's own thread talks to the store (durable_node.c). Threads of the
  * scheduler run handlers (durable_run.c). Threads of the program call the public functions (durable.c).
  *
- * `lock` protects the node and everything in this struct that changes after the start. Nobody holds it while
- * the store works or a handler, a callback or hora_timer_stop runs, with one exception: the node reads the
- * definition of a series that it sees for the first time. */
+ * `lock` protects the node and everything in this struct that changes after the start. No thread holds it
+ * while the store works or a handler, a callback or hora_timer_stop runs, with one exception: the node
+ * reads the definition of a series that it sees for the first time. */
 #ifndef HORA_STORE_DURABLE_H
 #define HORA_STORE_DURABLE_H
 
@@ -103,10 +103,6 @@ void hora__durable_changed(hora_durable *durable);
 
 /* The body of the node's thread. */
 int hora__durable_loop(void *durable, void **ret_result);
-
-/* Makes timers for firings that the node has become ready for, and interrupts those that must stop. Requires
- * that the lock is not held. */
-void hora__durable_hand_over(hora_durable *durable);
 
 /* The function of a firing's timer. */
 int hora__firing_run(void *firing);

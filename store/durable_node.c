@@ -151,7 +151,9 @@ static void start_timers(hora_durable *durable, hora__held *held)
     }
 }
 
-void hora__durable_hand_over(hora_durable *durable)
+/* Makes timers for firings that the node has become ready for, and interrupts those that must stop. Requires
+ * that the lock is not held. */
+static void hand_over(hora_durable *durable)
 {
     hora__held *again = durable->unstarted == NULL ? NULL : &durable->unstarted->held;
     durable->unstarted = NULL;
@@ -218,7 +220,7 @@ static void fence(hora_durable *durable)
     pthread_mutex_lock(&durable->lock);
     hora__node_fenced(durable->node);
     pthread_mutex_unlock(&durable->lock);
-    hora__durable_hand_over(durable);
+    hand_over(durable);
     notify(durable, HORA_DURABLE_FENCED, 0, NULL);
 }
 
@@ -390,7 +392,7 @@ int hora__durable_loop(void *arg, void **ret_result)
     state.next_reap = hora__durable_now(state.durable); /* a node that restarts finds what it left */
     for (;;) {
         hora_ns until;
-        hora__durable_hand_over(state.durable);
+        hand_over(state.durable);
         switch (decide(&state, &until)) {
         case STEP_SLEEP:
             sleep_until(state.durable, until);

@@ -36,6 +36,12 @@ struct hora__put_request {
 
 /* ---- one task ---- */
 
+/* A task in the form that backends take, with the memory that it needs. */
+typedef struct prepared_put {
+    hora__put put;
+    char *text; /* its definition */
+} prepared_put;
+
 static int describe_wrong(int code, size_t wrong, const hora__put *put, size_t count, hora_error *reason)
 {
     if (code != HORA_EEXIST)
@@ -89,7 +95,7 @@ static int write_definition(const hora__definition *definition, char **ret_text)
 }
 
 static int fill_put(hora_store *store, const hora_durable_task *task, const hora__definition *definition,
-                    hora__prepared *prepared, hora_error *reason)
+                    prepared_put *prepared, hora_error *reason)
 {
     hora__put *put = &prepared->put;
     int64_t now;
@@ -114,10 +120,11 @@ static int fill_put(hora_store *store, const hora_durable_task *task, const hora
     return 0;
 }
 
-int hora__prepare_put(hora_store *store, const hora_durable_task *given, hora__prepared *ret_prepared,
-                      hora_error *reason)
+/* Checks a task and prepares it for this store; the strings of the task must stay. */
+static int prepare(hora_store *store, const hora_durable_task *given, prepared_put *ret_prepared,
+                   hora_error *reason)
 {
-    *ret_prepared = (hora__prepared){.text = NULL};
+    *ret_prepared = (prepared_put){.text = NULL};
     hora__definition *definition;
     int error = hora__definition_new(given, &definition, reason); /* checks all of the task */
     if (error < 0)
@@ -132,7 +139,7 @@ int hora__prepare_put(hora_store *store, const hora_durable_task *given, hora__p
     return error;
 }
 
-void hora__prepared_free(hora__prepared *prepared)
+static void prepared_free(prepared_put *prepared)
 {
     free(prepared->text);
 }
@@ -248,7 +255,7 @@ static int put_in_group(hora_store *store, const hora__put *puts, size_t count, 
 /* ---- several tasks ---- */
 
 typedef struct batch {
-    hora__prepared *prepared;
+    prepared_put *prepared;
     hora__put *puts;
     hora__put_done *done;
     size_t count;
@@ -257,7 +264,7 @@ typedef struct batch {
 static void batch_free(batch *tasks)
 {
     for (size_t i = 0; tasks->prepared != NULL && i < tasks->count; i++)
-        hora__prepared_free(&tasks->prepared[i]);
+        prepared_free(&tasks->prepared[i]);
     free(tasks->prepared);
     free(tasks->puts);
     free(tasks->done);
@@ -285,7 +292,7 @@ static int batch_prepare(hora_store *store, const hora_durable_task *const *task
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory for %zu tasks", count);
     for (; ret_batch->count < count; ret_batch->count++) {
         size_t i = ret_batch->count;
-        int error = hora__prepare_put(store, tasks[i], &ret_batch->prepared[i], reason);
+        int error = prepare(store, tasks[i], &ret_batch->prepared[i], reason);
         if (error < 0) {
             add_index(i, count, reason);
             return error;

@@ -36,15 +36,4 @@ void hora__store_changed(hora_store *store, int64_t due, bool after_now);
 /* HORA_EINVAL for NULL, HORA_EFORKED in a child of the process that opened the store. */
 int hora__store_check(const hora_store *store, hora_error *reason);
 
-/* A task in the form that backends take, with the memory that it needs. */
-typedef struct hora__prepared {
-    hora__put put;
-    char *text; /* its definition */
-} hora__prepared;
-
-/* Checks a task and prepares it for this store; the strings of the task must stay. */
-int hora__prepare_put(hora_store *store, const hora_durable_task *task, hora__prepared *ret_prepared,
-                      hora_error *reason);
-void hora__prepared_free(hora__prepared *prepared);
-
 #endif
