@@ -40,8 +40,8 @@
  *   change_cancel  the row is deleted when it is settled or released, whatever the settlement says
  *   paused         the row is paused when it is settled or released
  *
- * DETAILS. A due time in the past is stored as now, whoever sets it; `planned` stays as given, except that a
- * retime, and change_due when it takes effect, set both to the same time, not before now.
+ * DETAILS. A due time in the past is stored as now, whatever call sets it; `planned` stays as given, except
+ * that a retime, and change_due when it takes effect, set both to the same time, not before now.
  *
  *   replace   keeps id, fence, `paused` and the latest outcomes. attempt, firings and gave_up become 0,
  *             unless same_time applies: then they and both times stay, and a claimed row gets no change_due.

@@ -18,7 +18,7 @@
     X(OUTCOME_DROPPED, "an outcome is dropped if the reply of its exchange is lost")                   \
     X(CLAIMS_FORGOTTEN, "firings claimed by an exchange whose reply is lost are not asked for again")  \
     X(CLAIMED_TWICE, "a firing that is in hand is taken for a new claim")                              \
-    X(LOW_SKIPS_RELEASED, "nobody looks again below the time up to which all was claimed")             \
+    X(LOW_SKIPS_RELEASED, "the node does not look below the time up to which all was claimed")         \
     X(STARTS_EARLY, "the store's clock is taken to be that of the middle of the exchange")             \
     X(NO_START_BEFORE, "a firing that runs at most once is started without asking")                    \
     X(NO_FORK_BEFORE, "a firing that may overlap is started without making room for the next one")     \

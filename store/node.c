@@ -7,7 +7,7 @@
  * Outcomes   The settlement of a firing is kept inside of it, so an outcome needs no memory. Only the note of
  *            a run is copied, and left out if there is no memory.
  * Unknown    An exchange whose reply is lost may have had an effect. All settlements are sent again: the
- *            fence makes that harmless. While the lease lasts, nobody else can settle a firing of this
+ *            fence makes that harmless. While the lease lasts, no other node can settle a firing of this
  *            node. So a settlement that is sent again and is found stale was accepted the first time.
  *
  * node_exchange.c has the exchanges with the store. */
@@ -106,7 +106,7 @@ static void drop(hora__node *node, hora__held *held)
     hora__held_append(&node->dropped, held);
 }
 
-/* Takes those that ask out of the queue: nobody will answer them. */
+/* Takes those that ask out of the queue: the store will not answer them. */
 static void stop_asking(hora__node *node)
 {
     hora__held *at = node->out_first;

@@ -65,7 +65,7 @@ static hora_ns settle_at(const hora__node *node)
     if (node->back_count > 0 || node->asking > 0 || node->out_count >= HORA__NODE_BATCH)
         return INT64_MIN;
     if (node->draining && node->out_count > 0)
-        return INT64_MIN; /* somebody waits for the end */
+        return INT64_MIN; /* a caller waits in hora_durable_stop */
     return node->out_count > 0 ? hora__sum(node->out_since, node->config.flush) : HORA_FOREVER;
 }
 

@@ -409,8 +409,8 @@ static int read_reply(struct request *request, hora_error *reason)
         error = read_state(request, reason);
     if (error == 0)
         error = read_claims(request, reason);
-    /* the transaction is committed: whoever asks again finds his settlements stale, and claims end with the
-     * lease */
+    /* the transaction is committed: a node that asks again finds its settlements stale, and claims end
+     * with the lease */
     return error == HORA_ENOMEM ? hora__store_refuse(reason, HORA_EIO, NULL, "not enough memory") : error;
 }
 

@@ -432,7 +432,7 @@ static bool send_prepared(hora__pg_link *link, hora__pg_statement statement, int
         if (!PQsendPrepare(link->connection, name, link->postgres->texts[statement], 0, NULL))
             return false;
         link->prepared |= bit;
-        link->which[link->sent++] = HORA__PG_STATEMENTS; /* a result that nobody needs */
+        link->which[link->sent++] = HORA__PG_STATEMENTS; /* the result of a preparation */
     }
     return PQsendQueryPrepared(link->connection, name, count, values, lengths, formats, 1);
 }

@@ -355,7 +355,7 @@ static void send_notification(struct batch *batch)
     hora__pg_add_text(&batch->parameters, channel);
     hora__pg_add_integer(&batch->parameters, at);
     hora__pg_add_integer(&batch->parameters, after);
-    /* at a time that is certainly far, nobody needs to be asked what time it is: most batches are either
+    /* at a time that is certainly far, the server need not be asked for the time: most batches are either
      * for now or for hours from now */
     if (at != INT64_MAX || after <= 1000000)
         hora__pg_send(batch->link, HORA__PG_NOTIFY, &batch->parameters);

@@ -3,9 +3,9 @@
  *
  * A firing is deleted, or moves from one partial index to another, twice in its life, so autovacuum looks
  * after its table often. There are no foreign keys, which would make transactions wait for each other.
- * Records are kept in one partition for each day, which is dropped as a whole when it is old. Whoever reaps
- * adds the partitions of today and tomorrow. A record of a day without a partition goes to the default one,
- * so writing a record never fails for that reason.
+ * Records are kept in one partition for each day, which is dropped as a whole when it is old. A node that
+ * reaps adds the partitions of today and tomorrow. A record of a day without a partition goes to the default
+ * one, so writing a record never fails for that reason.
  *
  * hora_now() and hora_timeline() are the only functions. They are not called by programs, but a test may
  * replace them. */

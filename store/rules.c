@@ -10,7 +10,7 @@
  * Overlap    The row with the key is the next firing. FORK puts the following firing into a new row and
  *            leaves the old one to the run.
  * End        A series that has no further time ends with DONE. If that must be known before the run (START,
- *            FORK), the following firing is planned for HORA__NEVER and due at once: whoever claims it
+ *            FORK), the following firing is planned for HORA__NEVER and due at once: the node that claims it
  *            settles it with DONE.
  *
  * The search among the times of cron and triggers visits at most COUNTED of them. If more have passed, the

@@ -53,7 +53,7 @@ static void entry_free(hora__series_entry *entry)
     free(entry);
 }
 
-/* Frees an entry that nobody uses. */
+/* Frees an entry without users. */
 static void drop(hora__series_cache *cache, hora__series_entry *entry)
 {
     unlink_unused(cache, entry);

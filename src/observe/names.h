@@ -77,8 +77,8 @@ HORA__INLINE struct hora__name *hora__name_see(struct hora__name *name)
     return name;
 }
 
-/* Finds or adds a name by its text, which is not NULL. `cached` is the cache entry of the text's address. Only
- * hora__names_get calls it. */
+/* Finds or adds a name by its text, which is not NULL. `cached` is the cache entry of the text's address.
+ * Only hora__names_get calls it. */
 struct hora__name *hora__names_look_up(struct hora__names *names, const char *text,
                                        hora__atomic_pointer *cached);
 

@@ -241,8 +241,8 @@ HORA__INLINE bool is_alone(const struct hora__worker_record *record, const hora_
     return future == NULL && record->pool_observer->base.counts_ticks && record->depth == depth;
 }
 
-/* Begins a task on the short path, at the stamp `began`. The end of the task overwrites ended_at, so the begin
- * leaves it alone. `name` may be NULL. */
+/* Begins a task on the short path, at the stamp `began`. The end of the task overwrites ended_at, so the
+ * begin leaves it alone. `name` may be NULL. */
 HORA__INLINE void begins_alone(struct hora__worker_record *record, const hora_task *task,
                                const struct hora__name *name, int64_t began)
 {

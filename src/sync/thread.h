@@ -39,8 +39,8 @@ struct hora__worker_observer {
     /* When the task that is about to begin was submitted, as a stamp (src/observe/measures.h); HORA_NEVER:
      * unknown. Only the thread itself uses it. */
     int64_t came;
-    /* The stamp of the end of the thread's last task; 0: since then the thread has waited for work, or code of
-     * the user may have run. Only the thread itself uses it. */
+    /* The stamp of the end of the thread's last task; 0: since then the thread has waited for work, or
+     * code of the user may have run. Only the thread itself uses it. */
     int64_t ended_at;
 };
 

@@ -472,7 +472,7 @@ CONTRACT(put_upgrade_of_a_recurring_task)
     put.revision = 2;
     CHECK_INT(put_result(&put), HORA_PUT_REPLACED);
     CHECK_INT(must_see(id).info.revision, 2);
-    CHECK_INT(put_replace(&RECURRING(.key = "a")), id); /* by whoever does not count */
+    CHECK_INT(put_replace(&RECURRING(.key = "a")), id); /* the caller does not matter */
     CHECK_INT(must_see(id).info.revision, 0);
     put.revision = 1;
     CHECK_INT(put_result(&put), HORA_PUT_REPLACED);

@@ -265,7 +265,7 @@ CONTRACT(settle_for_an_earlier_node)
     pass(SHORT_LEASE);
     CHECK_ERROR(settle_one(&old, SETTLE(first, old, DONE)), HORA_EEXPIRED);
     hora__lease again = join();
-    /* nobody has released it, so the outcome counts */
+    /* no node has released it, so the outcome counts */
     CHECK_INT(settle_one(&again, SETTLE(first, old, DONE)), HORA__SETTLED_OK);
     CHECK(!see(first.id, &seen));
     int64_t released = 0;

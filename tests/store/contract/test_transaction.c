@@ -121,7 +121,7 @@ CONTRACT(transaction_meets_changes)
     CHECK_INT(must_see(paused).info.state, HORA_DURABLE_PAUSED);
 }
 
-/* The fence decides, also for a node whose lease has ended but whose firing nobody has released. */
+/* The fence decides, also for a node whose lease has ended but whose firing no node has released. */
 CONTRACT(transaction_after_a_lost_lease)
 {
     NEEDS_TRANSACTIONS;

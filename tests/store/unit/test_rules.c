@@ -292,7 +292,7 @@ TEST_REAL(at_most_once, "")
     settle = after(definition, &claim, HORA__SETTLE_START, 1, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.outcome == HORA_RUN_GAVE_UP &&
           settle.planned == PLANNED + 10 * S);
-    /* The last firing: whoever finds it planned for never ends the series. */
+    /* The last firing: the node that finds it planned for never ends the series. */
     claim.firings = 1;
     CHECK_INT(before(definition, &claim, PLANNED, &settle), HORA__BEFORE_ASK);
     CHECK(settle.kind == HORA__SETTLE_START && settle.planned == HORA__NEVER && settle.due == PLANNED);
