@@ -26,6 +26,9 @@
 #define RETRY_FIRST  HORA_MS(10)
 enum { RETRY_DOUBLINGS = 6 }; /* up to 640 ms */
 
+/* A wake-up names the store's time when it was sent, which is later than when its firings were written. */
+enum { WAKE_SLACK_US = 1000000 };
+
 static hora_ns least(hora_ns a, hora_ns b)
 {
     return a < b ? a : b;
@@ -191,6 +194,7 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
         full = false;
     }
     bool woken = in_sight_at(node, node->woken_due) <= now;
+    int64_t woken_low = hora__sum(node->woken_due, -WAKE_SLACK_US);
     add_handed_back(node);
     size_t ends = add_settles(node, now);
     exchange->settle_count = node->sent_count;
@@ -198,8 +202,8 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
     for (int lane = 0; lane < HORA__LANES; lane++) {
         if (full)
             node->low[lane] = INT64_MIN;
-        else if (node->woken_due < node->low[lane])
-            node->low[lane] = node->woken_due;
+        else if (woken_low < node->low[lane])
+            node->low[lane] = woken_low;
         exchange->low[lane] = node->low[lane];
     }
     node->woken_due = HORA__NEVER;

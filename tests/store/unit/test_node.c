@@ -207,7 +207,7 @@ TEST_REAL(a_wake_up_is_followed_at_once, "")
     CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
     CHECK(!hora__node_is_idle(own.node, HORA_MS(3)));
     prepare(&own);
-    CHECK(own.exchange.low[2] == store_time(HORA_MS(3)) && own.exchange.claim_limit[2] > 0);
+    CHECK(own.exchange.low[2] < store_time(HORA_MS(3)) && own.exchange.claim_limit[2] > 0);
     hora__node_woken(own.node, INT64_MIN, own.now); /* during the exchange */
     reply(&own, 0);
     CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
