@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.h - start a process of a job, and end it
+ *
+ * The process is started with vfork semantics: the child shares the memory of the runner until it calls
+ * execve, and only the calling thread waits for that. So the runner may have any number of threads, and its
+ * size does not matter. Between the two, the child makes system calls only: it takes no lock, allocates
+ * nothing, and does not call functions of the C library that talk to other threads (setuid and its like).
+ *
+ * The child has its own session and process group, no descriptors but its standard ones, no blocked or ignored
+ * signals, and is killed by the kernel when the thread that started it ends (PR_SET_PDEATHSIG), which is the
+ * main thread of the runner: so it must be started there. */
+#ifndef APP_PROCESS_H
+#define APP_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <hora/base.h>
+
+#include "jobs/job.h"
+
+/* What a process is started with. Everything is prepared before, because the child must not allocate. */
+struct process_spec {
+    const char *const *argv; /* argv[0] is looked up in PATH of `environment` unless it has a slash */
+    const char *const *environment;
+    const char *directory; /* NULL: stay */
+    int umask;             /* -1: as it is */
+    int nice;              /* added */
+    bool set_user;         /* change user, group and supplementary groups */
+    uid_t user;
+    gid_t group;
+    const gid_t *groups;
+    size_t group_count;
+    const struct job_limits *limits; /* NULL: none */
+    int input, output, error;        /* become 0, 1 and 2; they stay open in the parent */
+    int cgroup;                      /* descriptor of a cgroup v2 folder to start in; -1: none */
+};
+
+struct process {
+    pid_t pid;
+    int fd; /* readable when the process has ended; -1 after process_reap */
+};
+
+/* What became of a process. */
+struct process_end {
+    bool exited;  /* by itself, with `code`; otherwise by signal `code` */
+    int code;
+    bool dumped_core;
+    hora_ns user_time, system_time;
+    int64_t max_memory; /* of the process and the children it waited for, in bytes */
+    int64_t blocks_read, blocks_written, major_faults, context_switches;
+};
+
+/* Starts a process. Returns 0, or a negative errno with a text that says which step failed: "/nonexistent: No
+ * such file or directory", "cannot change to directory /x: Permission denied". Then nothing is left of it. */
+int process_start(const struct process_spec *spec, struct process *ret_process, char *reason,
+                  size_t reason_size);
+
+/* Sends a signal to the process group. A group that is gone is not an error. */
+void process_signal(const struct process *process, int signal);
+
+/* Collects a process whose fd is readable, and closes fd. Returns false if it has not ended. */
+bool process_reap(struct process *process, struct process_end *ret_end);
+
+/* Pid 1, or a subreaper: collects orphans, which are children that process_start has not started. Returns how
+ * many. `is_ours` tells which children belong to runs. */
+int process_reap_orphans(bool (*is_ours)(pid_t pid, void *arg), void *arg);
+
+/* Kills all processes whose environment has HORA_RUNNER=`mark`: those that a runner left behind that was
+ * killed. Returns how many process groups were killed. */
+int process_kill_marked(const char *mark);
+
+/* Finds the numbers of a user and its groups for process_spec; group_name may be NULL. *ret_groups is
+ * allocated. *ret_home is allocated. Returns 0, or -1 with a text ("there is no user x"). */
+int process_find_user(const char *user_name, const char *group_name, uid_t *ret_user, gid_t *ret_group,
+                      gid_t **ret_groups, size_t *ret_group_count, char **ret_home, char *reason,
+                      size_t reason_size);
+
+/* ---- cgroups (cgroup.c) ---- */
+
+/* Makes a cgroup v2 folder for a run, with its limits, below the cgroup of the runner. Returns a descriptor of
+ * the folder; -1 with a text if that is not permitted or not possible, which is not fatal: the caller logs it
+ * once. */
+int cgroup_make(const char *name, const struct job_limits *limits, char *reason, size_t reason_size);
+/* Kills what is left in it (cgroup.kill), removes the folder and closes the descriptor. */
+void cgroup_remove(int cgroup, const char *name);
+
+#endif
