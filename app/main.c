@@ -6,6 +6,9 @@
 #include <hora/version.h>
 
 #include "command.h"
+#ifdef HORA_RUNNER
+#include "control/commands.h"
+#endif
 #include "cron.h"
 #include "demo.h"
 #include "output.h"
@@ -13,7 +16,32 @@
 static const char help[] =
     "Usage: hora COMMAND ...\n"
     "\n"
+#ifdef HORA_RUNNER
+    "See what a runner does:\n"
+    "  status      what it does now, and what needs attention\n"
+    "  list        its jobs: states, next and last runs\n"
+    "  next        the next planned times of all jobs\n"
+    "  history     the runs that have ended\n"
+    "  logs        the output of a run\n"
+    "  events      what happens, as it happens\n"
+    "  explain     why a job ran, did not run or does not run\n"
+    "  show        a job as it was read, with all defaults\n"
+    "  top         a live overview\n"
+    "  metrics     its metrics for Prometheus\n"
+    "\n"
+    "Change what a runner does:\n"
+    "  run         start a run of a job\n"
+    "  pause       let the planned times of a job pass without a run\n"
+    "  resume      resume a job that is paused or has been given up\n"
+    "  cancel      end a run\n"
+    "  reload      read the job files again\n"
+    "  stop        end the runner\n"
+    "  clock       let time pass for a runner with a virtual clock\n"
+    "\n"
+    "Without a runner:\n"
+#else
     "Commands:\n"
+#endif
     "  cron        show when a cron expression runs, and what it means\n"
     "  demo        run a scheduler under load and show what it does\n"
     "\n"
@@ -26,7 +54,16 @@ static const char help[] =
 
 int main(int argc, char **argv)
 {
-    static const struct command commands[] = {{"cron", cron_command}, {"demo", demo_command}};
+    static const struct command commands[] = {
+#ifdef HORA_RUNNER
+        {"status", status_command},   {"list", list_command},     {"next", next_command},
+        {"history", history_command}, {"logs", logs_command},     {"events", events_command},
+        {"explain", explain_command}, {"show", show_command},     {"metrics", metrics_command},
+        {"run", run_job_command},     {"pause", pause_command},   {"resume", resume_command},
+        {"cancel", cancel_command},   {"reload", reload_command}, {"stop", stop_command},
+        {"clock", clock_command},
+#endif
+        {"cron", cron_command},       {"demo", demo_command}};
 
     output_start();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
