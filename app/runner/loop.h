@@ -25,8 +25,6 @@ void loop_free(struct loop *loop);
 /* Runs until loop_stop, and handles what is there by then. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
-/* Handles what is there now, without waiting. Returns true if there was anything. */
-bool loop_turn(struct loop *loop);
 
 /* ---- descriptors ---- */
 
@@ -82,8 +80,9 @@ hora_instant loop_wall(const struct loop *loop);
 hora_ns loop_now(const struct loop *loop); /* monotonic */
 hora_virtual_clock *loop_clock(const struct loop *loop);
 
-/* Virtual clock only: lets time pass by `by`; at each time that something waits for, lets everything run that
- * can run, including the loop itself, except processes, which take no virtual time. */
-void loop_pass(struct loop *loop, hora_ns by);
+/* Virtual clock only: lets time pass by `by`, and then calls done(arg). At each time that something waits for,
+ * everything runs that can run, including the loop itself, except processes, which take no virtual time.
+ * Returns false if time is passing already. */
+bool loop_pass(struct loop *loop, hora_ns by, loop_message_fn done, void *arg);
 
 #endif
