@@ -344,6 +344,7 @@ static void show_claim(hora__memory_node *node, const hora__row *row)
         .attempt = row->attempt,
         .firings = row->firings,
         .gave_up = row->gave_up,
+        .last_end = row->last_end,
         .last_success = row->last_success,
         .history = row->history,
         .lane = row->lane,

@@ -136,7 +136,8 @@ static bool selects_record(const hora_history_filter *filter, const hora_run_rec
         return false;
     if (filter->outcome != 0 && record->outcome != filter->outcome)
         return false;
-    if (filter->failed && (record->outcome == HORA_RUN_SUCCEEDED || record->outcome == HORA_RUN_SKIPPED))
+    if (filter->failed && record->outcome != HORA_RUN_FAILED && record->outcome != HORA_RUN_GAVE_UP &&
+        record->outcome != HORA_RUN_LOST)
         return false;
     return filter->since.ns == 0 || record->ended.ns >= filter->since.ns;
 }
