@@ -8,12 +8,19 @@
 #include "command.h"
 #include "cron.h"
 #include "demo.h"
+#ifdef HORA_RUNNER
+#include "jobs/commands.h"
+#endif
 #include "output.h"
 
 static const char help[] =
     "Usage: hora COMMAND ...\n"
     "\n"
     "Commands:\n"
+#ifdef HORA_RUNNER
+    "  check       check job files\n"
+    "  import      convert a crontab to a job file\n"
+#endif
     "  cron        show when a cron expression runs, and what it means\n"
     "  demo        run a scheduler under load and show what it does\n"
     "\n"
@@ -26,7 +33,14 @@ static const char help[] =
 
 int main(int argc, char **argv)
 {
-    static const struct command commands[] = {{"cron", cron_command}, {"demo", demo_command}};
+    static const struct command commands[] = {
+        {"cron", cron_command},
+        {"demo", demo_command},
+#ifdef HORA_RUNNER
+        {"check", check_command},
+        {"import", import_command},
+#endif
+    };
 
     output_start();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
