@@ -41,6 +41,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int st
     if (response == NULL)
         return MHD_NO; /* closes the connection */
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    /* The next request comes later than a connection may be idle. */
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     enum MHD_Result result = MHD_queue_response(connection, status, response);
