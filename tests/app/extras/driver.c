@@ -21,6 +21,10 @@ enum { LINE_MAX_SIZE = 200000, JOBS_MAX = 16 };
 
 struct driver {
     struct runner runner;
+    json_t *settings;
+    hora_virtual_clock *clock; /* NULL: real time */
+    char *texts[4 * JOBS_MAX]; /* see copy_of */
+    size_t text_count;
     struct job_set set;
     struct jobs jobs;
     struct job_state *states[JOBS_MAX];
@@ -239,9 +243,12 @@ static void input_ready(int fd, uint32_t events, void *arg)
 
 /* ---- the settings ---- */
 
-static char *copy_of(const char *text)
+/* Returns a copy of a text, which lives as long as the driver. */
+static char *copy_of(struct driver *driver, const char *text)
 {
-    return text == NULL ? NULL : strdup(text);
+    char *copy = text == NULL ? NULL : strdup(text);
+    driver->texts[driver->text_count++] = copy;
+    return copy;
 }
 
 static void add_job(struct driver *driver, const json_t *settings)
@@ -251,8 +258,8 @@ static void add_job(struct driver *driver, const json_t *settings)
     struct job_state *state = memory(sizeof *state);
     memset(job, 0, sizeof *job);
     memset(state, 0, sizeof *state);
-    job->name = copy_of(text_of(settings, "name"));
-    job->ping = copy_of(text_of(settings, "ping"));
+    job->name = copy_of(driver, text_of(settings, "name"));
+    job->ping = copy_of(driver, text_of(settings, "ping"));
     job->enabled = !json_is_true(json_object_get(settings, "disabled"));
     if (json_is_true(json_object_get(settings, "delay"))) {
         job->triggers = &delay;
@@ -265,17 +272,16 @@ static void add_job(struct driver *driver, const json_t *settings)
     driver->states[driver->runner.job_count++] = state;
 }
 
-static void set_up(struct driver *driver, json_t *settings)
+static void set_up(struct driver *driver, const json_t *settings)
 {
     struct runner *runner = &driver->runner;
-    hora_virtual_clock *clock = NULL;
     if (json_is_true(json_object_get(settings, "virtual")) &&
-        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_SECONDS(1800000030)}), &clock, NULL) <
-            0)
+        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_SECONDS(1800000030)}), &driver->clock,
+                               NULL) < 0)
         abort();
-    runner->loop = loop_new(clock);
+    runner->loop = loop_new(driver->clock);
     runner->jobs = driver->states;
-    runner->node_name = copy_of(text_of(settings, "node"));
+    runner->node_name = copy_of(driver, text_of(settings, "node"));
     runner->started = (hora_instant){1800000000500000000};
     runner->store_is_connected = true;
     runner->max_running = 1000;
@@ -296,8 +302,8 @@ static bool start(struct driver *driver, const json_t *settings)
 {
     char reason[500];
     const struct job_settings job_settings = {
-        .metrics_file = copy_of(text_of(settings, "metrics_file")),
-        .metrics_listen = copy_of(text_of(settings, "metrics_listen")),
+        .metrics_file = copy_of(driver, text_of(settings, "metrics_file")),
+        .metrics_listen = copy_of(driver, text_of(settings, "metrics_listen")),
         .metrics_every = number_of(settings, "metrics_every"),
     };
     if (!pinger_accepts(&driver->jobs, reason, sizeof reason)) {
@@ -309,6 +315,18 @@ static bool start(struct driver *driver, const json_t *settings)
     return driver->runner.metrics != NULL;
 }
 
+static void tear_down(struct driver *driver)
+{
+    hora_virtual_clock_free(driver->clock);
+    json_decref(driver->settings);
+    for (size_t i = 0; i < driver->text_count; i++)
+        free(driver->texts[i]);
+    for (size_t i = 0; i < driver->jobs.count; i++) {
+        free(driver->states[i]);
+        free(driver->job_list[i]);
+    }
+}
+
 int main(void)
 {
     static struct driver driver;
@@ -318,9 +336,9 @@ int main(void)
     setvbuf(stdin, NULL, _IONBF, 0);
     if (getline(&line, &size, stdin) < 0)
         return 2;
-    json_t *settings = json_loads(line, 0, NULL);
-    set_up(&driver, settings);
-    if (!start(&driver, settings))
+    driver.settings = json_loads(line, 0, NULL);
+    set_up(&driver, driver.settings);
+    if (!start(&driver, driver.settings))
         return 1;
     if (loop_watch(driver.runner.loop, &driver.input, STDIN_FILENO, EPOLLIN, input_ready, &driver) < 0)
         return 2;
@@ -328,5 +346,6 @@ int main(void)
     loop_run(driver.runner.loop);
     loop_free(driver.runner.loop);
     free(line);
+    tear_down(&driver);
     return 0;
 }
