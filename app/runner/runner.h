@@ -43,6 +43,8 @@
 #include "runner/loop.h"
 #include "runner/process.h"
 
+enum { METRICS_BUCKETS = 14 }; /* of the histogram of late starts, with that for all others */
+
 enum run_state { RUN_DELAYED, RUN_WAITING, RUN_GUARDED, RUN_RUNNING, RUN_STOPPING, RUN_DRAINING };
 
 /* Why a run was told to end. The first reason counts. */
@@ -124,6 +126,13 @@ struct job_state {
     hora_ns last_duration;
     int last_code; /* exit status, or -signal */
     bool has_last;
+    int64_t late[METRICS_BUCKETS]; /* metrics_started */
+    hora_ns late_sum;
+    struct { /* the latest answer of job_next_time, for metrics.c */
+        bool is_known;
+        int64_t reloads; /* of the runner, at that time */
+        hora_instant from, time;
+    } planned;
 };
 
 struct group_state {
@@ -201,7 +210,7 @@ void runs_admit(struct runner *runner);
 
 /* Reports an event: prints it and sends it to followers. `fields` is an object with further fields, whose
  * reference is taken; NULL: none. Text is what people read. Kinds: start, end, skip, retry, give-up, pause,
- * resume, cancel, reload, store, clock, warn, error, ready, stop. */
+ * resume, cancel, reload, store, clock, metrics, ping, warn, error, ready, stop. */
 enum event_level { EVENT_INFO, EVENT_WARNING, EVENT_ERROR };
 __attribute__((format(printf, 6, 7))) void event_report(struct runner *runner, enum event_level level,
                                                         const char *kind, const char *job, json_t *fields,
@@ -252,22 +261,40 @@ void control_free(struct control *control);
 
 /* ---- metrics.c ---- */
 
+/* The metrics as text for Prometheus; the caller frees it. NULL: there is no memory for it. */
+char *metrics_text(const struct runner *runner);
+/* Counts a process of a job that was started `lateness` after its planned time. */
+void metrics_started(struct job_state *state, hora_ns lateness);
+
+/* ---- metrics_output.c ---- */
+
 /* Starts what the settings ask for: a file that is written every so often, and a port. Returns NULL after
  * reporting an error. */
 struct metrics *metrics_new(struct runner *runner, const struct job_settings *settings);
+/* Also writes the file once more. */
 void metrics_free(struct metrics *metrics);
-/* The metrics as text for Prometheus; the caller frees it. */
-char *metrics_text(const struct runner *runner);
 
 /* ---- ping.c ---- */
 
-/* Sends pings in the background: with retries and timeouts, never delaying a job. */
+/* Returns true if pings can be sent for all of the jobs; otherwise says in `reason` which job has an address
+ * that is not one, or that this command was built without libcurl. For the start and for each reload. */
+bool pinger_accepts(const struct jobs *jobs, char *reason, size_t reason_size);
+/* Sends pings in the background: with retries and timeouts, never delaying a job. NULL: this command was built
+ * without libcurl. */
 struct pinger *pinger_new(struct runner *runner);
-/* Lets pings in progress end for at most `timeout`, and frees it. */
+/* Lets pings in progress end for at most `timeout` of real time, and frees it. */
 void pinger_free(struct pinger *pinger, hora_ns timeout);
-/* `path` is "/start", "/0" (an exit status) or "/fail"; rid is the same for the pings of one run. body may be
- * NULL. All texts are copied. */
+/* `path` is "/start", "/0" (an exit status) or "/fail". `rid` is any text that is the same for the pings of one
+ * run and no other, such as its id and its attempt: the UUID of the run is made from it. Pings with equal
+ * address and rid arrive in the order of the calls. body may be NULL; the last 10 KB of it are sent. All texts
+ * are copied. */
 void pinger_send(struct pinger *pinger, const char *address, const char *path, const char *rid,
                  const char *body, size_t body_size);
+
+struct ping_counts {
+    int64_t delivered, failed, dropped, retried;
+    int pending; /* neither of the first three yet */
+};
+struct ping_counts pinger_counts(const struct pinger *pinger);
 
 #endif
