@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "text.h"
+
 enum { MOST_CALENDARS = 1000 };
 
 /* A calendar under construction. */

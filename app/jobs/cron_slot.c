@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "text.h"
+
 struct range {
     int64_t least, most;
 };

@@ -18,6 +18,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "text.h"
+
 enum { FIELDS = 5, MOST_ENTRIES = 100000, CRON_RUNS = 1000 };
 
 static const char blanks[] = " \t";

@@ -13,6 +13,7 @@
 #include "jobs/arena.h"
 #include "jobs/job_text.h"
 #include "jobs/jobs.h"
+#include "text.h"
 
 /* Sets a member and takes over the value. Without memory, ends the process as memory() does. */
 static void set(json_t *object, const char *name, json_t *value)

@@ -16,6 +16,7 @@
 #include "command.h"
 #include "jobs/arena.h"
 #include "jobs/jobs.h"
+#include "text.h"
 
 enum { MOST_EXCLUDED = 100000 }; /* times of a job in a row that calendars exclude; then there is none */
 
