@@ -402,6 +402,16 @@ void runner_changed(struct runner *runner)
     }
 }
 
+/* With `settle`, time stands still while a process runs. */
+static bool is_running(void *arg)
+{
+    const struct ended_wait *wait = arg;
+    for (const struct run *run = wait->runner->runs; run != NULL; run = run->next)
+        if (run->has_process || run->finished)
+            return wait->settle;
+    return false;
+}
+
 static void passed(void *arg)
 {
     struct ended_wait *wait = arg;
@@ -423,7 +433,7 @@ void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_
     }
     struct ended_wait *wait = memory(sizeof *wait);
     *wait = (struct ended_wait){.runner = runner, .reply = reply, .arg = arg, .settle = settle};
-    if (loop_pass(runner->loop, by, passed, wait))
+    if (loop_pass(runner->loop, by, is_running, passed, wait))
         return;
     free(wait);
     refuse(reply, arg, "time is passing already");
