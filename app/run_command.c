@@ -107,16 +107,6 @@ static bool read_lease(struct runner_options *options, const char *text)
     return false;
 }
 
-static bool read_crontab(struct runner_options *options, const char *text)
-{
-    static const char *const forms[] = {"user", "system"};
-    int form;
-    if (!option_choice("--crontab", text, forms, 2, &form))
-        return false;
-    options->reading.crontab = form == 0 ? CRONTAB_USER : CRONTAB_SYSTEM;
-    return true;
-}
-
 /* Takes one option. Returns false after an error. */
 static bool take_option(struct runner_options *options, int id, const char *value)
 {
@@ -145,7 +135,7 @@ static bool take_option(struct runner_options *options, int id, const char *valu
     case OPTION_JSON:
         return options->json = true;
     case OPTION_CRONTAB:
-        return read_crontab(options, value);
+        return crontab_form_read(value, &options->reading.crontab);
     case OPTION_LEASE:
         return read_lease(options, value);
     case OPTION_CLOCK:
