@@ -43,7 +43,8 @@ static enum run_result result_of_shutdown(const struct run *run)
 
 enum run_result run_result_of(const struct run *run)
 {
-    bool succeeded = run->process_ended && run->end.exited && run->job->ok_codes[run->end.code & 255];
+    bool succeeded = run->started.ns != 0 && run->process_ended && run->end.exited &&
+                     run->job->ok_codes[run->end.code & 255];
     switch (run->stop) {
     case STOP_TIMEOUT:
         return RESULT_FAILED;
