@@ -181,8 +181,8 @@ static void finish_many(void *arg)
         finish(&jobs[i], i % 2);
 }
 
-/* More runs than threads. They are cancelled, which calls their stop functions, while another thread ends them:
- * no stop function is called after the end. */
+/* More runs than threads. They are cancelled, which calls their stop functions, while another thread ends
+ * them: no stop function is called after the end. */
 STORE_TEST(runs_end_while_they_are_told_to_stop)
 {
     fixture f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_handler.c - what a handler says of its run: the next attempt, the outcome; triggers that are added late,
- * and planned times that come during a run */
+/* test_handler.c - what a handler says of its run: the next attempt, the outcome; triggers that are added
+ * late, and planned times that come during a run */
 #include "fixture.h"
 
 #include <stdatomic.h>
