@@ -6,17 +6,26 @@
 #include <hora/version.h>
 
 #include "command.h"
-#ifdef HORA_RUNNER
-#include "control/commands.h"
-#endif
 #include "cron.h"
 #include "demo.h"
 #include "output.h"
+#ifdef HORA_RUNNER
+#include "control/commands.h"
+#include "jobs/commands.h"
+#include "run_command.h"
+#include "simulate_command.h"
+#endif
 
 static const char help[] =
     "Usage: hora COMMAND ...\n"
     "\n"
 #ifdef HORA_RUNNER
+    "Run jobs:\n"
+    "  run         run the jobs of files; or let a runner run a job now\n"
+    "  check       check job files\n"
+    "  simulate    print what job files would do in a period\n"
+    "  import      convert a crontab to a job file\n"
+    "\n"
     "See what a runner does:\n"
     "  status      what it does now, and what needs attention\n"
     "  list        its jobs: states, next and last runs\n"
@@ -26,11 +35,9 @@ static const char help[] =
     "  events      what happens, as it happens\n"
     "  explain     why a job ran, did not run or does not run\n"
     "  show        a job as it was read, with all defaults\n"
-    "  top         a live overview\n"
     "  metrics     its metrics for Prometheus\n"
     "\n"
     "Change what a runner does:\n"
-    "  run         start a run of a job\n"
     "  pause       let the planned times of a job pass without a run\n"
     "  resume      resume a job that is paused or has been given up\n"
     "  cancel      end a run\n"
@@ -38,7 +45,7 @@ static const char help[] =
     "  stop        end the runner\n"
     "  clock       let time pass for a runner with a virtual clock\n"
     "\n"
-    "Without a runner:\n"
+    "Try:\n"
 #else
     "Commands:\n"
 #endif
@@ -55,15 +62,17 @@ static const char help[] =
 int main(int argc, char **argv)
 {
     static const struct command commands[] = {
+        {"cron", cron_command},       {"demo", demo_command},
 #ifdef HORA_RUNNER
-        {"status", status_command},   {"list", list_command},     {"next", next_command},
-        {"history", history_command}, {"logs", logs_command},     {"events", events_command},
-        {"explain", explain_command}, {"show", show_command},     {"metrics", metrics_command},
-        {"run", run_job_command},     {"pause", pause_command},   {"resume", resume_command},
-        {"cancel", cancel_command},   {"reload", reload_command}, {"stop", stop_command},
+        {"run", run_command},         {"check", check_command},     {"simulate", simulate_command},
+        {"import", import_command},   {"status", status_command},   {"list", list_command},
+        {"next", next_command},       {"history", history_command}, {"logs", logs_command},
+        {"events", events_command},   {"explain", explain_command}, {"show", show_command},
+        {"metrics", metrics_command}, {"pause", pause_command},     {"resume", resume_command},
+        {"cancel", cancel_command},   {"reload", reload_command},   {"stop", stop_command},
         {"clock", clock_command},
 #endif
-        {"cron", cron_command},       {"demo", demo_command}};
+    };
 
     output_start();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {

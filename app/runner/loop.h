@@ -22,11 +22,9 @@ struct loop;
 struct loop *loop_new(hora_virtual_clock *clock);
 void loop_free(struct loop *loop);
 
-/* Runs until loop_stop, and handles what is there by then. */
+/* Runs until loop_stop, and then until all calls of loop_ask are answered and all messages are handled. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
-/* Handles what is there now, without waiting. Returns true if there was anything. */
-bool loop_turn(struct loop *loop);
 
 /* ---- descriptors ---- */
 
@@ -42,7 +40,8 @@ struct loop_fd {
 };
 
 /* Starts to watch a descriptor; returns 0 or a negative errno. */
-int loop_watch(struct loop *loop, struct loop_fd *watch, int fd, uint32_t events, loop_fd_fn ready, void *arg);
+int loop_watch(struct loop *loop, struct loop_fd *watch, int fd, uint32_t events, loop_fd_fn ready,
+               void *arg);
 void loop_change(struct loop_fd *watch, uint32_t events);
 /* After it, `ready` is not called any more, also if the descriptor is ready already. */
 void loop_unwatch(struct loop_fd *watch);
@@ -82,8 +81,10 @@ hora_instant loop_wall(const struct loop *loop);
 hora_ns loop_now(const struct loop *loop); /* monotonic */
 hora_virtual_clock *loop_clock(const struct loop *loop);
 
-/* Virtual clock only: lets time pass by `by`; at each time that something waits for, lets everything run that
- * can run, including the loop itself, except processes, which take no virtual time. */
-void loop_pass(struct loop *loop, hora_ns by);
+/* Virtual clock only: lets time pass by `by`, and then calls done(arg). At each time that something waits for,
+ * everything runs that can run, including the loop itself, except processes, which take no virtual time. If
+ * is_busy is not NULL, the time also stands still while is_busy(arg) is true, until the loop has handled what
+ * makes it false. Returns false if time is passing already. */
+bool loop_pass(struct loop *loop, hora_ns by, bool (*is_busy)(void *arg), loop_message_fn done, void *arg);
 
 #endif

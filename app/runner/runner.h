@@ -43,6 +43,8 @@
 #include "runner/loop.h"
 #include "runner/process.h"
 
+enum { METRICS_BUCKETS = 14 }; /* of the histogram of late starts, with that for all others */
+
 enum run_state { RUN_DELAYED, RUN_WAITING, RUN_GUARDED, RUN_RUNNING, RUN_STOPPING, RUN_DRAINING };
 
 /* Why a run was told to end. The first reason counts. */
@@ -70,11 +72,14 @@ struct job_set {
     int references;
 };
 
+/* A run of a job, or of a command that is told of the end of one (hook): on_success, on_failure, on_give_up.
+ * Hooks are tasks of the store, too, so that none is lost; they are in no group, and have no hooks. */
 struct run {
     struct run *next, **link; /* list of runner.runs */
     struct runner *runner;
-    struct job_state *state;  /* NULL: the job was removed from the files meanwhile */
-    struct job_set *set;      /* a reference, for `job` */
+    char *hook;              /* "on_success", ...; NULL: a run of the job itself */
+    struct job_state *state; /* NULL: the job was removed from the files meanwhile */
+    struct job_set *set;     /* a reference, for `job` */
     const struct job *job;
     const hora_run *store_run; /* detached; valid until hora_run_finish */
     char *id;                  /* JOB@20261117T030000Z: see run_id in run.c */
@@ -84,24 +89,32 @@ struct run {
     hora_instant planned, started, ended; /* `started` is 0 before the process was started */
     hora_ns started_at;                   /* monotonic */
     hora_instant last_success;
-    bool was_lost;  /* an earlier attempt of the firing was interrupted by a crash */
-    int failed_attempts; /* of this firing, before this one */
+    bool was_lost;             /* an earlier attempt of the firing was interrupted by a crash */
+    int failed_attempts;       /* of this firing, before this one */
+    int64_t failures_in_a_row; /* of the job, before this run */
     enum run_state run_state;
     enum stop_reason stop;
-    bool by_hand;   /* not a time of the schedule: hora run, or after another job */
+    bool arrived;              /* in the loop, and in the list of runs */
+    bool finished;             /* hora_run_finish was called */
+    struct group_state *group; /* NULL: none */
+    bool has_room;             /* it counts in its group and in runner.running */
+    bool start_checked;        /* its history was read, or does not matter */
+    bool by_hand;              /* not a time of the schedule: hora run, or after another job */
 
     struct process process;
     bool has_process, process_ended;
+    bool is_guard; /* the process is the guard */
     struct process_end end;
     char *start_error; /* the process could not be started */
     int pipes[2];      /* standard output and error of the process; -1: closed */
-    struct loop_fd pipe_watch[2], process_watch, input_watch;
-    int input_pipe;    /* to write job->input; -1: none */
-    size_t input_sent;
-    int cgroup;
+    struct loop_fd pipe_watch[2], process_watch;
+    char *input; /* for standard input, instead of that of the job; NULL: none */
+    int cgroup;  /* -1: none */
     struct capture *capture;
-    struct loop_timer timer; /* DELAYED, RUNNING (timeout), STOPPING (kill), DRAINING */
-    int64_t skipped_during;  /* planned times that were skipped while it ran */
+    struct loop_timer timer;     /* DELAYED, RUNNING (timeout), STOPPING (kill), DRAINING */
+    struct loop_timer pretended; /* simulate.c: the end of its process */
+    char *reason;                /* why it was skipped or failed without a process */
+    int64_t skipped_during;      /* planned times that were skipped while it ran */
 };
 
 /* A job, from the first reading of a file that has it until a reading of a file that does not. */
@@ -113,10 +126,10 @@ struct job_state {
     char *key;          /* in the store */
     char *trigger_name; /* JOB:HASH */
     hora_trigger *trigger;
-    struct job_log_file *log;      /* NULL: none */
-    struct loop_timer next_timer;  /* while a run is in progress: its next planned time */
-    hora_instant next_time;        /* the time that next_timer waits for */
-    int active;                    /* runs in hand, in any state */
+    struct job_log_file *log;     /* NULL: none */
+    struct loop_timer next_timer; /* while a run is in progress: its next planned time */
+    hora_instant next_time;       /* the time that next_timer waits for */
+    int active;                   /* runs in hand, in any state */
 
     /* since the runner started, for metrics */
     int64_t runs, succeeded, failed, skipped, cancelled, lost, retries, timeouts;
@@ -124,6 +137,13 @@ struct job_state {
     hora_ns last_duration;
     int last_code; /* exit status, or -signal */
     bool has_last;
+    int64_t late[METRICS_BUCKETS]; /* metrics_started */
+    hora_ns late_sum;
+    struct { /* the latest answer of job_next_time, for metrics.c */
+        bool is_known;
+        int64_t reloads; /* of the runner, at that time */
+        hora_instant from, time;
+    } planned;
 };
 
 struct group_state {
@@ -135,8 +155,8 @@ struct runner_options {
     const char *const *files;
     size_t file_count;
     struct jobs_options reading;
-    const char *store;     /* NULL: from the files, or the default */
-    const char *socket;    /* NULL: from the files, or the default */
+    const char *store;  /* NULL: from the files, or the default */
+    const char *socket; /* NULL: from the files, or the default */
     const char *log_directory;
     const char *node_name; /* NULL: the name of the host */
     bool quiet;            /* print errors and warnings only */
@@ -159,6 +179,7 @@ struct runner {
     struct run *runs; /* all runs in hand, the latest first */
     int running;      /* those that count against max_running */
     int max_running;
+    char *namespace;     /* of the keys in the store */
     char *store_address; /* without a password */
     char *socket_path;
     char *log_directory;
@@ -167,29 +188,48 @@ struct runner {
     hora_store *store;
     hora_durable *durable;
     hora_instant started;
-    bool stopping;        /* starts nothing more */
-    int signals;          /* that asked it to end */
+    bool stopping;           /* starts nothing more */
+    bool durable_is_stopped; /* the runner ends when no run is in hand */
+    int signals;             /* that asked it to end */
     hora_ns stop_within;
     bool store_is_connected;
-    char *store_error;    /* the latest one, while it is not connected */
+    char *store_error; /* the latest one, while it is not connected */
     int64_t events, reloads, failed_reloads;
-    char *reload_error;   /* of the latest reload; NULL: it succeeded */
-    struct control *control;    /* control/server.c */
+    char *reload_error;      /* of the latest reload; NULL: it succeeded */
+    struct control *control; /* control/server.c */
     struct metrics *metrics;
     struct pinger *pinger;
     struct follower *followers; /* events.c */
+    struct console *console;
+    hora_zone *local_zone; /* for the console */
+    bool has_colour;
+    const struct simulation *simulation; /* processes are pretended: simulate.c; NULL: they are not */
+    struct change_event *simulated_changes;
+    bool is_silent; /* the simulated period is over: what still happens is not reported */
+    bool reloading;
+    int files_fd; /* inotify; -1: the files are not watched */
+    struct loop_fd files_watch;
+    struct loop_timer files_timer;
+    int signals_fd;
+    struct loop_fd signals_watch;
+    struct loop_timer trim_timer; /* deletes old records */
+    struct watchdog *watchdog;    /* notify.c */
+    struct ended_wait *waits;     /* requests that wait until no run is in hand: commands.c */
+    int exit_status;
 };
 
 /* ---- runner.c ---- */
 
 struct job_state *runner_find(const struct runner *runner, const char *name);
+struct group_state *runner_find_group(const struct runner *runner, const char *name);
 /* The run with an id or with a unique beginning of one; also the name of a job, if it has one run in hand.
  * Returns NULL with a text. */
 struct run *runner_find_run(const struct runner *runner, const char *id, char *reason, size_t reason_size);
 
 /* ---- run.c ---- */
 
-/* Tells a run to end: SIGTERM, and SIGKILL after `kill_after` of the job; at once for STOP_LOST. */
+/* Tells a run to end: SIGTERM, and SIGKILL after `kill_after` of the job; at once for STOP_LOST. A run that is
+ * told a second time because of STOP_LOST or STOP_SHUTDOWN is killed. */
 void run_stop(struct run *run, enum stop_reason reason);
 const char *run_state_name(enum run_state state);
 /* The run as JSON: id, job, state, attempt, planned, started, seconds, pid, node, fence, waiting_for. */
@@ -201,7 +241,7 @@ void runs_admit(struct runner *runner);
 
 /* Reports an event: prints it and sends it to followers. `fields` is an object with further fields, whose
  * reference is taken; NULL: none. Text is what people read. Kinds: start, end, skip, retry, give-up, pause,
- * resume, cancel, reload, store, clock, warn, error, ready, stop. */
+ * resume, cancel, reload, store, clock, metrics, ping, warn, error, ready, stop. */
 enum event_level { EVENT_INFO, EVENT_WARNING, EVENT_ERROR };
 __attribute__((format(printf, 6, 7))) void event_report(struct runner *runner, enum event_level level,
                                                         const char *kind, const char *job, json_t *fields,
@@ -223,7 +263,8 @@ void follower_remove(struct runner *runner, struct follower *follower);
  * text}. Called by the loop, later or at once. The reference is taken. */
 typedef void (*reply_fn)(json_t *reply, void *arg);
 
-void runner_request_run(struct runner *runner, const char *job, reply_fn reply, void *arg); /* has "run": its id */
+void runner_request_run(struct runner *runner, const char *job, reply_fn reply,
+                        void *arg); /* has "run": its id */
 void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg);
 void runner_request_cancel(struct runner *runner, const char *run, reply_fn reply, void *arg);
 void runner_request_reload(struct runner *runner, reply_fn reply, void *arg);
@@ -241,7 +282,8 @@ struct history_question {
 };
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg);
-/* Virtual clock only: lets time pass; settle: waits until no run is in hand. */
+/* Virtual clock only: lets time pass. With `settle`, time stands still while a process runs, and the reply comes
+ * when no run is in hand. */
 void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_fn reply, void *arg);
 
 /* ---- control/server.c ---- */
@@ -252,22 +294,40 @@ void control_free(struct control *control);
 
 /* ---- metrics.c ---- */
 
+/* The metrics as text for Prometheus; the caller frees it. NULL: there is no memory for it. */
+char *metrics_text(const struct runner *runner);
+/* Counts a process of a job that was started `lateness` after its planned time. */
+void metrics_started(struct job_state *state, hora_ns lateness);
+
+/* ---- metrics_output.c ---- */
+
 /* Starts what the settings ask for: a file that is written every so often, and a port. Returns NULL after
  * reporting an error. */
 struct metrics *metrics_new(struct runner *runner, const struct job_settings *settings);
+/* Also writes the file once more. */
 void metrics_free(struct metrics *metrics);
-/* The metrics as text for Prometheus; the caller frees it. */
-char *metrics_text(const struct runner *runner);
 
 /* ---- ping.c ---- */
 
-/* Sends pings in the background: with retries and timeouts, never delaying a job. */
+/* Returns true if pings can be sent for all of the jobs; otherwise says in `reason` which job has an address
+ * that is not one, or that this command was built without libcurl. For the start and for each reload. */
+bool pinger_accepts(const struct jobs *jobs, char *reason, size_t reason_size);
+/* Sends pings in the background: with retries and timeouts, never delaying a job. NULL: this command was built
+ * without libcurl. */
 struct pinger *pinger_new(struct runner *runner);
-/* Lets pings in progress end for at most `timeout`, and frees it. */
+/* Lets pings in progress end for at most `timeout` of real time, and frees it. */
 void pinger_free(struct pinger *pinger, hora_ns timeout);
-/* `path` is "/start", "/0" (an exit status) or "/fail"; rid is the same for the pings of one run. body may be
- * NULL. All texts are copied. */
+/* `path` is "/start", "/0" (an exit status) or "/fail". `rid` is any text that is the same for the pings of one
+ * run and no other, such as its id and its attempt: the UUID of the run is made from it. Pings with equal
+ * address and rid arrive in the order of the calls. body may be NULL; the last 10 KB of it are sent. All texts
+ * are copied. */
 void pinger_send(struct pinger *pinger, const char *address, const char *path, const char *rid,
                  const char *body, size_t body_size);
+
+struct ping_counts {
+    int64_t delivered, failed, dropped, retried;
+    int pending; /* neither of the first three yet */
+};
+struct ping_counts pinger_counts(const struct pinger *pinger);
 
 #endif
