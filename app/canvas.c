@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "output.h"
+#include "width.h"
 
 enum { LEVELS = 8, TEXT = 512 }; /* heights that one character can show; longest formatted text in bytes */
 
@@ -145,42 +146,51 @@ static void set_cell(struct area area, int row, int column, enum style style, co
     struct canvas *canvas = area.canvas;
     assert(size <= sizeof blank.glyph);
     if (row < 0 || row >= area.rows || column < 0 || column >= area.columns) {
-        canvas->cut += *glyph != ' ';
+        canvas->cut += *glyph != ' ' && size > 0;
         return;
     }
     int place = (area.row + row) * canvas->columns + area.column + column;
     assert(area.row + row < canvas->rows && area.column + column < canvas->columns);
     struct cell *cell = &canvas->cells[place];
+    /* What is left of a wide character of which one half is replaced is blank. */
+    if (cell->glyph[0] == '\0' && size > 0 && area.column + column > 0)
+        cell[-1] = blank;
+    if (area.column + column + 1 < canvas->columns && cell[1].glyph[0] == '\0')
+        cell[1] = blank;
     memset(cell->glyph, 0, sizeof cell->glyph);
     memcpy(cell->glyph, glyph, size);
     cell->style = (uint8_t)style;
 }
 
-/* Returns the number of bytes of the first character of a text; a broken one counts as one byte. */
-static size_t first_size(const char *text)
+/* Returns how many columns the first character of a text takes on a canvas: one that cannot be shown becomes
+ * "?". Stores its size in bytes. */
+static int first_width(const struct canvas *canvas, const char *text, size_t *ret_size)
 {
-    unsigned char lead = (unsigned char)*text;
-    size_t size = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    for (size_t i = 1; i < size; i++)
-        if (((unsigned char)text[i] & 0xC0) != 0x80)
-            return 1;
-    return size;
+    int width = width_of_first(text, ret_size);
+    return width < 0 || (*ret_size > 1 && !canvas->is_utf8) ? 1 : width;
 }
 
-/* Draws the first character of a text: one that cannot be shown becomes "?". Returns its size in bytes. */
-static size_t put_first(struct area area, int row, int column, enum style style, const char *text)
+/* Draws the first character of a text. Stores its size in bytes. Returns the column after it. */
+static int put_first(struct area area, int row, int column, enum style style, const char *text,
+                     size_t *ret_size)
 {
-    size_t size = first_size(text);
-    unsigned char lead = (unsigned char)*text;
-    bool is_shown = size > 1 ? area.canvas->is_utf8 : lead >= ' ' && lead < 127;
-    set_cell(area, row, column, style, is_shown ? text : "?", is_shown ? size : 1);
-    return size;
+    int width = width_of_first(text, ret_size);
+    bool is_shown = width >= 0 && (*ret_size == 1 || area.canvas->is_utf8);
+    if (!is_shown || (width == 2 && column + 2 > area.columns)) {
+        set_cell(area, row, column, style, "?", 1);
+        return column + (is_shown ? 2 : 1);
+    }
+    if (width > 0)
+        set_cell(area, row, column, style, text, *ret_size);
+    if (width == 2)
+        set_cell(area, row, column + 1, style, "", 0); /* the second half */
+    return column + width;
 }
 
 int area_put(struct area area, int row, int column, enum style style, const char *text)
 {
-    while (*text != '\0')
-        text += put_first(area, row, column++, style, text);
+    for (size_t size; *text != '\0'; text += size)
+        column = put_first(area, row, column, style, text, &size);
     return column;
 }
 
@@ -194,11 +204,11 @@ int area_format(struct area area, int row, int column, enum style style, const c
     return area_put(area, row, column, style, text);
 }
 
-static int width_of(const char *text)
+static int width_on(const struct canvas *canvas, const char *text)
 {
     int width = 0;
-    for (; *text != '\0'; text += first_size(text))
-        width++;
+    for (size_t size; *text != '\0'; text += size)
+        width += first_width(canvas, text, &size);
     return width;
 }
 
@@ -211,40 +221,48 @@ static void put_ellipsis(struct area area, int row, int column, enum style style
 int area_put_in(struct area area, int row, int column, int width, bool is_right, enum style style,
                 const char *text)
 {
-    int length = width_of(text);
+    int left = width_on(area.canvas, text);
     int end = column + width;
-    if (is_right && length < width)
-        column = end - length;
-    for (; *text != '\0' && column < end; column++) {
-        if (column == end - 1 && text[first_size(text)] != '\0') {
+    if (is_right && left < width)
+        column = end - left;
+    while (*text != '\0' && column < end) {
+        size_t size;
+        int first = first_width(area.canvas, text, &size);
+        if (column + left > end && column + first >= end) {
             put_ellipsis(area, row, column, style);
             break;
         }
-        text += put_first(area, row, column, style, text);
+        column = put_first(area, row, column, style, text, &size);
+        left -= first;
+        text += size;
     }
     return end;
 }
 
 /* Returns how many bytes of a text fit into `width` columns, if it is broken at a blank. */
-static size_t fitting(const char *text, int width)
+static size_t fitting(const struct canvas *canvas, const char *text, int width)
 {
-    size_t size = 0;
+    size_t fits = 0;
     size_t blank_at = 0;
-    for (int i = 0; i < width && text[size] != '\0'; i++) {
-        if (text[size] == ' ')
-            blank_at = size;
-        size += first_size(text + size);
+    while (text[fits] != '\0') {
+        size_t size;
+        if (text[fits] == ' ')
+            blank_at = fits;
+        width -= first_width(canvas, text + fits, &size);
+        if (width < 0)
+            break;
+        fits += size;
     }
-    return text[size] == '\0' || text[size] == ' ' || blank_at == 0 ? size : blank_at;
+    return text[fits] == '\0' || text[fits] == ' ' || blank_at == 0 ? fits : blank_at;
 }
 
 void area_wrap(struct area area, int row, int column, int rows, enum style style, const char *text)
 {
     int width = area.columns - column;
     for (int i = 0; i < rows && *text != '\0' && width > 0; i++) {
-        size_t size = fitting(text, width);
+        size_t size = fitting(area.canvas, text, width);
         char part[TEXT];
-        if (i == rows - 1 || size >= sizeof part) {
+        if (i == rows - 1 || size >= sizeof part || size == 0) {
             (void)area_put_in(area, row + i, column, width, false, style, text);
             return;
         }

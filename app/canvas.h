@@ -2,7 +2,7 @@
 /* canvas.h - a grid of character cells, which is drawn first and written to the terminal afterwards
  *
  * Text is drawn into areas. What does not fit into its area is not drawn, so no line can be longer than the
- * terminal is wide. Each character must take one column. */
+ * terminal is wide. A wide character takes two cells; characters without a width are not drawn. */
 #ifndef APP_CANVAS_H
 #define APP_CANVAS_H
 
@@ -28,7 +28,8 @@ enum style {
 };
 
 struct cell {
-    char glyph[4]; /* one character in UTF-8, without a NUL if it has four bytes */
+    /* One character in UTF-8, without a NUL if it has four bytes; empty: the second half of a wide one. */
+    char glyph[4];
     uint8_t style;
 };
 

@@ -7,6 +7,8 @@
  * found in a fixed zone with that offset. */
 #include "cron_changes.h"
 
+#include <assert.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,38 +62,54 @@ static int find_touched(const hora_cron *cron, const hora_transition *change, st
     return result < 0 ? result : 0;
 }
 
-/* Prints a weekday and a date. */
-static void print_date(const hora_local *local)
+/* A text under construction. What does not fit is left out. */
+struct text {
+    char *bytes;
+    size_t size, length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
 {
-    output_format("%s %04d-%02d-%02d", weekday_name(local), (int)local->year, local->month, local->day);
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(text->bytes + text->length, text->size - text->length, format, values);
+    va_end(values);
+    text->length += (size_t)length;
+    if (text->length >= text->size)
+        text->length = text->size - 1;
 }
 
-/* Prints a time of day, with its date if that differs from the date of the line. */
-static void print_local(const hora_local *local, const hora_local *line)
+/* Adds a weekday and a date. */
+static void add_date(struct text *text, const hora_local *local)
+{
+    add(text, "%s %04d-%02d-%02d", weekday_name(local), (int)local->year, local->month, local->day);
+}
+
+/* Adds a time of day, with its date if that differs from the date of the line. */
+static void add_local(struct text *text, const hora_local *local, const hora_local *line)
 {
     if (local->year != line->year || local->day_of_year != line->day_of_year) {
-        print_date(local);
-        output_text(" ");
+        add_date(text, local);
+        add(text, " ");
     }
-    output_format("%02d:%02d", local->hour, local->minute);
+    add(text, "%02d:%02d", local->hour, local->minute);
     if (local->second != 0)
-        output_format(":%02d", local->second);
+        add(text, ":%02d", local->second);
 }
 
-/* Prints the times that a change skips or repeats: all of them if they are few, else the first and the
- * last. */
-static void print_touched(const struct touched *touched, const hora_local *line)
+/* Adds the times that a change skips or repeats: all of them if they are few, else the first and the last. */
+static void add_touched(struct text *text, const struct touched *touched, const hora_local *line)
 {
     if (touched->count > TIMES_IN_FULL) {
-        print_local(&touched->times[0], line);
-        output_text(" to ");
-        print_local(&touched->last, line);
-        output_format(" (%d times)", touched->count);
+        add_local(text, &touched->times[0], line);
+        add(text, " to ");
+        add_local(text, &touched->last, line);
+        add(text, " (%d times)", touched->count);
         return;
     }
     for (int i = 0; i < touched->count; i++) {
-        output_text(i == 0 ? "" : ", ");
-        print_local(&touched->times[i], line);
+        add(text, "%s", i == 0 ? "" : ", ");
+        add_local(text, &touched->times[i], line);
     }
 }
 
@@ -108,9 +126,8 @@ static int local_by(int offset, hora_instant instant, hora_local *ret_local)
     return result;
 }
 
-/* Prints the line of one clock change: its date, the local times before and after it, and its effect on the
- * expression. Returns 0 or an error of hora. */
-static int print_change(const hora_transition *change, const struct touched *touched, bool keeps_times)
+static int describe(const hora_transition *change, const struct touched *touched, bool keeps_times,
+                    struct text *text)
 {
     hora_local before = {0}, after = {0};
     int result = local_by(change->offset_before, change->at, &before);
@@ -118,25 +135,35 @@ static int print_change(const hora_transition *change, const struct touched *tou
         result = local_by(change->offset_after, change->at, &after);
     if (result < 0)
         return result;
-    output_text("  ");
-    print_date(&before);
-    output_text("  ");
-    print_local(&before, &before);
-    output_text(" -> ");
-    print_local(&after, &before);
-    output_text("  ");
+    add_date(text, &before);
+    add(text, "  ");
+    add_local(text, &before, &before);
+    add(text, " -> ");
+    add_local(text, &after, &before);
+    add(text, "  ");
     if (change->offset_after < change->offset_before) {
-        output_text(keeps_times ? "occurs once, the first time: " : "occurs twice: ");
+        add(text, keeps_times ? "occurs once, the first time: " : "occurs twice: ");
     } else if (keeps_times) {
-        output_text("occurs at ");
-        print_local(&after, &before);
-        output_text(" instead: ");
+        add(text, "occurs at ");
+        add_local(text, &after, &before);
+        add(text, " instead: ");
     } else {
-        output_text("does not occur: ");
+        add(text, "does not occur: ");
     }
-    print_touched(touched, &before);
-    output_text("\n");
+    add_touched(text, touched, &before);
     return 0;
+}
+
+int change_describe(const hora_cron *cron, const hora_transition *change, bool keeps_times, char *text,
+                    size_t size)
+{
+    assert(size > 0);
+    struct touched touched;
+    int result = find_touched(cron, change, &touched);
+    text[0] = '\0';
+    if (result == 0 && touched.count > 0)
+        result = describe(change, &touched, keeps_times, &(struct text){text, size, 0});
+    return result < 0 ? result : touched.count;
 }
 
 int print_changes(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant until,
@@ -146,19 +173,17 @@ int print_changes(const hora_cron *cron, const hora_zone *zone, hora_instant fro
     int shown = 0;
     int result;
     while ((result = hora_zone_next_transition(zone, change.at, &change)) > 0 && change.at.ns <= until.ns) {
-        struct touched touched;
-        result = find_touched(cron, &change, &touched);
+        char text[400];
+        result = change_describe(cron, &change, keeps_times, text, sizeof text);
         if (result < 0)
             return result;
-        if (touched.count == 0)
+        if (result == 0)
             continue;
         if (shown == MOST_CHANGES) {
             output_text("  ...\n");
             return 0;
         }
-        result = print_change(&change, &touched, keeps_times);
-        if (result < 0)
-            return result;
+        output_format("  %s\n", text);
         shown++;
     }
     if (result >= 0 && shown == 0)

@@ -9,11 +9,26 @@
 #include "cron.h"
 #include "demo.h"
 #include "output.h"
+#ifdef HORA_RUNNER
+#include "jobs/commands.h"
+#include "run_command.h"
+#include "simulate_command.h"
+#endif
 
 static const char help[] =
     "Usage: hora COMMAND ...\n"
     "\n"
+#ifdef HORA_RUNNER
+    "Run jobs:\n"
+    "  run         run the jobs of files; or let a runner run a job now\n"
+    "  check       check job files\n"
+    "  simulate    print what job files would do in a period\n"
+    "  import      convert a crontab to a job file\n"
+    "\n"
+    "Try:\n"
+#else
     "Commands:\n"
+#endif
     "  cron        show when a cron expression runs, and what it means\n"
     "  demo        run a scheduler under load and show what it does\n"
     "\n"
@@ -26,7 +41,13 @@ static const char help[] =
 
 int main(int argc, char **argv)
 {
-    static const struct command commands[] = {{"cron", cron_command}, {"demo", demo_command}};
+    static const struct command commands[] = {
+        {"cron", cron_command},         {"demo", demo_command},
+#ifdef HORA_RUNNER
+        {"run", run_command},           {"check", check_command},
+        {"simulate", simulate_command}, {"import", import_command},
+#endif
+    };
 
     output_start();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {

@@ -36,3 +36,14 @@ void text_set(char **text, const char *with)
     free(*text);
     *text = copy;
 }
+
+/* FNV-1a, and the last steps of splitmix64, which spread short texts over all bits. */
+uint64_t text_hash(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ (hash >> 31);
+}

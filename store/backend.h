@@ -52,9 +52,9 @@
  *   key       names the firing that has it, or else the dead task with the greatest id. put does not look at
  *             dead tasks. Changes by the id of a forked row are about the row with the key of its series
  *   revive    keeps id and fence; planned = due = now, attempt = gave_up = 0
- *   outcome   a run that has ended sets last_end and last_code, one that has succeeded last_success, any
- *             outcome gave_up, also in the row with the key if the row was forked. ADVANCE and DEAD set
- *             gave_up without an outcome, too
+ *   outcome   a run that has ended (hora__settle_has_run) sets last_end and last_code, one that has succeeded
+ *             last_success, any outcome gave_up, also in the row with the key if the row was forked. ADVANCE
+ *             and DEAD set gave_up without an outcome, too
  *   firings   are counted by ADVANCE, START and FORK, and by a DONE that change_due turns into a waiting row
  *   START     is remembered in the row until the claim ends. Sent again, it changes nothing. It does not end
  *             the claim of a series, so recorded changes stay recorded. If change_cancel is recorded, it
@@ -153,6 +153,7 @@ typedef struct hora__claim {
     int attempt;          /* 1 for the first */
     int64_t firings;      /* of the task that have ended */
     int64_t gave_up;      /* firings in a row that gave up */
+    int64_t last_end;     /* end of the latest run; 0 means none */
     int64_t last_success; /* end of the latest successful run; 0 means none */
     bool history;
     int lane;
@@ -192,18 +193,27 @@ typedef struct hora__settle {
     int64_t planned, due; /* ADVANCE, RETRY (due), START, FORK */
     bool after_now;       /* planned and due count from the store's now: fixed delays and back-off */
     int overlap_max;      /* FORK */
-    int64_t skipped;      /* planned times that ADVANCE leaves out, for the record */
+    int64_t skipped;      /* planned times that ADVANCE or DONE leaves out, for the record */
 
-    /* the run, for the row and for the record; outcome 0 means that there was no run */
+    /* the run, for the row and for the record; outcome 0 means that there was no run, and no record */
     hora_run_outcome outcome;
     int code;
-    int64_t run_us;  /* how long the run took: its record ends now, and starts that long ago */
+    int64_t run_us;  /* how long the run took: its record ends now, and starts that long ago; HORA__NO_RUN */
     int64_t gave_up; /* new number of firings in a row that gave up */
     bool history;    /* write a record */
     int attempt;     /* for the record, with `ran_planned` */
     int64_t ran_planned;
     hora__bytes note;
 } hora__settle;
+
+/* `run_us` of a firing that is skipped without a run: its record has no start. */
+#define HORA__NO_RUN INT64_C(-1)
+
+/* True if the handler has run and ended. Crashes that use up the attempts are settled with HORA_RUN_LOST. */
+static inline bool hora__settle_has_run(const hora__settle *settle)
+{
+    return settle->outcome != (hora_run_outcome)0 && settle->outcome != HORA_RUN_LOST && settle->run_us >= 0;
+}
 
 typedef enum hora__settled {
     HORA__SETTLED_OK = 1,

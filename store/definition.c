@@ -16,7 +16,7 @@
 #include "reason.h"
 #include "units.h"
 
-enum { OVERLAP_LEAST = 2, OVERLAP_MOST = 1000, ATTEMPTS_MOST = 30000 };
+enum { OVERLAP_LEAST = 2, OVERLAP_MOST = 1000, BUSY_MOST = 1000, ATTEMPTS_MOST = 30000 };
 
 /* ---- checks; each returns 0 or HORA_EINVAL with the reason ---- */
 
@@ -180,6 +180,24 @@ static int check_overlap(const hora_durable_task *task, hora_error *reason)
     return 0;
 }
 
+static int check_busy(const hora_durable_task *task, hora_error *reason)
+{
+    if ((int)task->busy < 0 || task->busy > HORA_BUSY_QUEUE)
+        return refuse_number(reason, "busy", task->busy, "not a HORA_BUSY_ value");
+    if (task->busy != HORA_BUSY_MISSED && (!has_own_times(task) || task->overlap != HORA_OVERLAP_NEVER))
+        return hora__store_refuse(reason, HORA_EINVAL, "busy",
+                                  "busy has no effect without fixed_rate, cron or trigger, and none with "
+                                  "HORA_OVERLAP_ALLOW");
+    if (task->busy == HORA_BUSY_QUEUE && (task->busy_max < 1 || task->busy_max > BUSY_MOST))
+        return hora__store_refuse(reason, HORA_EINVAL, "busy_max",
+                                  "busy_max is %d, and HORA_BUSY_QUEUE needs one from 1 to %d",
+                                  task->busy_max, BUSY_MOST);
+    if (task->busy != HORA_BUSY_QUEUE && task->busy_max != 0)
+        return hora__store_refuse(reason, HORA_EINVAL, "busy_max",
+                                  "busy_max has no effect without HORA_BUSY_QUEUE");
+    return 0;
+}
+
 static int check_attempts(const hora_durable_task *task, hora_error *reason)
 {
     if (task->max_attempts < 0 || task->max_attempts > ATTEMPTS_MOST)
@@ -227,9 +245,9 @@ static int check_back_off(const hora_durable_task *task, hora_error *reason)
 
 static int check(const hora_durable_task *task, hora_error *reason)
 {
-    static int (*const parts[])(const hora_durable_task *,
-                                hora_error *) = {check_key,    check_payload, check_times,    check_cron,
-                                                 check_missed, check_overlap, check_attempts, check_back_off};
+    static int (*const parts[])(const hora_durable_task *, hora_error *) = {
+        check_key,     check_payload, check_times,    check_cron,    check_missed,
+        check_overlap, check_busy,    check_attempts, check_back_off};
     int error = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && error == 0; i++)
         error = parts[i](task, reason);
@@ -290,6 +308,8 @@ static void set_numbers(hora__definition *own, const hora_durable_task *task)
         own->grace_us = hora__us_of_ns(task->grace);
     own->overlap = task->overlap;
     own->overlap_max = task->overlap_max;
+    own->busy = task->busy;
+    own->busy_max = task->busy_max;
     own->delivery = task->delivery;
     own->max_attempts = task->max_attempts != 0 ? task->max_attempts : default_attempts(task->delivery);
     if (task->back_off != 0)

@@ -41,6 +41,8 @@ typedef struct hora__definition {
     int64_t grace_us; /* INT64_MAX: never too late */
     hora_overlap overlap;
     int overlap_max;
+    hora_busy busy;
+    int busy_max;
     hora_delivery delivery;
     int max_attempts;
     int64_t back_off_us;

@@ -4,7 +4,8 @@
  * A text is a sequence of words, each followed by its values, separated by single spaces:
  *
  *     rate US | delay US | cron DIALECT DST "EXPRESSION" ZONE | trigger "NAME"
- *     end US   count N   missed burst|skip|at-most N   missed-after US   grace US   overlap N
+ *     end US   count N   missed burst|skip|at-most N   missed-after US   grace US
+ *     overlap N   busy skip|queue N
  *     at-most-once | effect-once
  *     attempts N   back-off US FACTOR US   jitter PART   stop-after N
  *
@@ -33,6 +34,8 @@ static const char *const policies[] = {[HORA_MISSED_ONCE] = "once",
                                        [HORA_MISSED_SKIP] = "skip",
                                        [HORA_MISSED_AT_MOST] = "at-most",
                                        NULL};
+static const char *const busy_rules[] = {
+    [HORA_BUSY_MISSED] = "missed", [HORA_BUSY_SKIP] = "skip", [HORA_BUSY_QUEUE] = "queue", NULL};
 
 /* ---- writing ---- */
 
@@ -151,6 +154,12 @@ static void add_times(output *out, const hora__definition *definition)
         add_number(out, "grace", definition->grace_us);
     if (definition->overlap == HORA_OVERLAP_ALLOW)
         add_number(out, "overlap", definition->overlap_max);
+    if (definition->busy != HORA_BUSY_MISSED) {
+        add_word(out, "busy");
+        add(out, " %s", busy_rules[definition->busy]);
+    }
+    if (definition->busy == HORA_BUSY_QUEUE)
+        add(out, " %d", definition->busy_max);
 }
 
 static int attempts_of(hora_delivery delivery)
@@ -441,6 +450,16 @@ static int read_overlap(input *in)
     return read_int(in, 2, 1000, &in->definition->overlap_max);
 }
 
+static int read_busy(input *in)
+{
+    int rule;
+    int error = read_choice(in, busy_rules, &rule);
+    if (error < 0)
+        return error;
+    in->definition->busy = (hora_busy)rule;
+    return rule == HORA_BUSY_QUEUE ? read_int(in, 1, 1000, &in->definition->busy_max) : 0;
+}
+
 static int read_at_most_once(input *in)
 {
     in->definition->delivery = HORA_AT_MOST_ONCE;
@@ -493,6 +512,7 @@ static const struct word {
     {"missed-after", read_missed_after},
     {"grace", read_grace},
     {"overlap", read_overlap},
+    {"busy", read_busy},
     {"at-most-once", read_at_most_once},
     {"effect-once", read_effect_once},
     {"attempts", read_attempts},

@@ -157,6 +157,7 @@ static void free_parts(hora_durable *durable)
     free(durable->handler_names);
     free(durable->triggers);
     free(durable->name);
+    pthread_cond_destroy(&durable->stop_returned);
     pthread_mutex_destroy(&durable->lock);
     free(durable);
 }
@@ -191,6 +192,7 @@ int hora_durable_new(hora_store *store, const hora_durable_options *given, hora_
     durable->process = getpid();
     durable->wake_pipe[0] = durable->wake_pipe[1] = -1;
     pthread_mutex_init(&durable->lock, NULL);
+    pthread_cond_init(&durable->stop_returned, NULL);
     complete_options(&durable->options);
     set_clocks(durable);
     error = make_parts(durable, reason);
@@ -215,12 +217,10 @@ static int check_durable(const hora_durable *durable, hora_error *reason)
 
 /* ---- handlers and triggers ---- */
 
-static int check_new_name(const hora_durable *durable, const char *name, hora_error *reason)
+static int check_new_name(const char *name, hora_error *reason)
 {
     if (name == NULL || name[0] == '\0' || strlen(name) > MAX_NAME)
         return hora__store_refuse(reason, HORA_EINVAL, "name", "a name has 1 to %d bytes", MAX_NAME);
-    if (durable->phase != HORA__DURABLE_NEW)
-        return hora__store_refuse(reason, HORA_EBUSY, NULL, "the durable scheduler has been started");
     return 0;
 }
 
@@ -235,9 +235,11 @@ int hora_durable_add_handler(hora_durable *durable, const char *name, hora_handl
 {
     int error = check_durable(durable, reason);
     if (error == 0)
-        error = check_new_name(durable, name, reason);
+        error = check_new_name(name, reason);
     if (error == 0 && handler == NULL)
         error = hora__store_refuse(reason, HORA_EINVAL, "handler", "handler is NULL");
+    if (error == 0 && durable->phase != HORA__DURABLE_NEW)
+        error = hora__store_refuse(reason, HORA_EBUSY, NULL, "the durable scheduler has been started");
     if (error < 0)
         return error;
     for (int i = 0; i < durable->handler_count; i++)
@@ -261,34 +263,6 @@ int hora_durable_add_handler(hora_durable *durable, const char *name, hora_handl
     return 0;
 }
 
-int hora_durable_add_trigger(hora_durable *durable, const char *name, hora_trigger *trigger,
-                             hora_error *reason)
-{
-    int error = check_durable(durable, reason);
-    if (error == 0)
-        error = check_new_name(durable, name, reason);
-    if (error == 0 && trigger == NULL)
-        error = hora__store_refuse(reason, HORA_EINVAL, "trigger", "trigger is NULL");
-    if (error < 0)
-        return error;
-    for (int i = 0; i < durable->trigger_count; i++)
-        if (strcmp(durable->triggers[i].name, name) == 0)
-            return hora__store_refuse(reason, HORA_EEXIST, "name", "there is a trigger \"%s\"", name);
-    hora__named_trigger *triggers = grow(durable->triggers, durable->trigger_count, sizeof *triggers);
-    if (triggers != NULL)
-        durable->triggers = triggers;
-    char *copy = strdup(name);
-    if (triggers == NULL || copy == NULL) {
-        free(copy);
-        return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
-    }
-    triggers[durable->trigger_count++] = (hora__named_trigger){copy, hora_trigger_ref(trigger)};
-    hora__store_success(reason);
-    return 0;
-}
-
-/* ---- what the node asks for ---- */
-
 static hora_trigger *find_trigger(const char *name, void *arg)
 {
     const hora_durable *durable = arg;
@@ -297,6 +271,48 @@ static hora_trigger *find_trigger(const char *name, void *arg)
             return durable->triggers[i].trigger;
     return NULL;
 }
+
+/* Requires the lock. `copy` is the name, which belongs to the durable scheduler if the call succeeds. */
+static int add_trigger(hora_durable *durable, char *copy, hora_trigger *trigger, hora_error *reason)
+{
+    if (find_trigger(copy, durable) != NULL)
+        return hora__store_refuse(reason, HORA_EEXIST, "name", "there is a trigger \"%s\"", copy);
+    hora__named_trigger *triggers = grow(durable->triggers, durable->trigger_count, sizeof *triggers);
+    if (triggers == NULL)
+        return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
+    durable->triggers = triggers;
+    triggers[durable->trigger_count++] = (hora__named_trigger){copy, hora_trigger_ref(trigger)};
+    if (durable->node != NULL)
+        hora__node_learned(durable->node, hora__durable_now(durable));
+    return 0;
+}
+
+int hora_durable_add_trigger(hora_durable *durable, const char *name, hora_trigger *trigger,
+                             hora_error *reason)
+{
+    int error = check_durable(durable, reason);
+    if (error == 0)
+        error = check_new_name(name, reason);
+    if (error == 0 && trigger == NULL)
+        error = hora__store_refuse(reason, HORA_EINVAL, "trigger", "trigger is NULL");
+    if (error < 0)
+        return error;
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
+    pthread_mutex_lock(&durable->lock);
+    error = add_trigger(durable, copy, trigger, reason);
+    pthread_mutex_unlock(&durable->lock);
+    if (error < 0) {
+        free(copy);
+        return error;
+    }
+    hora__durable_wake(durable);
+    hora__store_success(reason);
+    return 0;
+}
+
+/* ---- what the node asks for ---- */
 
 static int read_series(int64_t series, hora__series *ret_series, void *arg)
 {
@@ -430,11 +446,11 @@ static hora_ns end_of(const hora_durable *durable, hora_ns timeout)
     return hora__sum(hora_clock_now(durable->timed_waits), timeout < 0 ? 0 : timeout);
 }
 
-/* Requires the lock. True if the calling thread runs a handler. */
+/* Requires the lock. True if the calling thread runs a handler or a stop function. */
 static bool is_in_handler(const hora_durable *durable)
 {
-    for (const hora__firing *firing = durable->running; firing != NULL; firing = firing->next_running)
-        if (pthread_equal(firing->system_thread, pthread_self()))
+    for (const hora__call *call = durable->calls; call != NULL; call = call->next)
+        if (pthread_equal(call->thread, pthread_self()))
             return true;
     return false;
 }
@@ -451,34 +467,53 @@ static int await_stopped(hora_durable *durable, hora_ns timeout)
     return durable->phase == HORA__DURABLE_STOPPED ? 0 : error;
 }
 
-/* Requires the lock. */
-static int interrupt_all(hora_durable *durable)
+/* Requires the lock. Returns the number of runs in progress. */
+static int stop_all(hora_durable *durable)
 {
     int count = 0;
+    durable->stop_all = true;
     for (hora__firing *firing = durable->running; firing != NULL; firing = firing->next_running) {
-        hora__firing_interrupt(firing);
+        hora__firing_stop(firing, HORA__STOP_SCHEDULER);
         count++;
     }
     return count;
+}
+
+/* Requires the lock. True if stop functions of detached runs are being called, or are to be. */
+static bool is_telling(const hora_durable *durable)
+{
+    for (const hora__call *call = durable->calls; call != NULL; call = call->next)
+        if (call->is_stop)
+            return true;
+    return durable->to_stop != NULL;
+}
+
+/* Requires the lock, which it releases meanwhile. */
+static void wake_unlocked(hora_durable *durable)
+{
+    pthread_mutex_unlock(&durable->lock);
+    hora__durable_wake(durable);
+    pthread_mutex_lock(&durable->lock);
 }
 
 /* Requires the lock. Returns the number of runs that were handed back. */
 static int stop_node(hora_durable *durable, hora_ns timeout)
 {
     durable->phase = HORA__DURABLE_STOPPING;
-    pthread_mutex_unlock(&durable->lock);
-    hora__durable_wake(durable);
-    pthread_mutex_lock(&durable->lock);
+    wake_unlocked(durable);
     if (await_stopped(durable, timeout) == 0)
         return 0;
-    (void)interrupt_all(durable);
+    (void)stop_all(durable);
+    wake_unlocked(durable);
+    /* The node's thread calls the stop functions after its call to the store, which has a time limit. */
+    while (durable->phase != HORA__DURABLE_STOPPED && is_telling(durable))
+        if (wait_for_change(durable, HORA_FOREVER) < 0)
+            break;
     if (await_stopped(durable, timeout < HORA_SECONDS(1) ? HORA_SECONDS(1) : timeout) == 0)
         return 0;
-    int left = interrupt_all(durable);
+    int left = stop_all(durable);
     durable->leave_now = true;
-    pthread_mutex_unlock(&durable->lock);
-    hora__durable_wake(durable);
-    pthread_mutex_lock(&durable->lock);
+    wake_unlocked(durable);
     while (durable->phase != HORA__DURABLE_STOPPED)
         (void)wait_for_change(durable, HORA_FOREVER); /* one call to the store, which has a time limit */
     return left;
@@ -522,7 +557,7 @@ int hora_durable_free(hora_durable *durable)
         return error;
     hora_store *store = durable->store;
     pthread_mutex_lock(&durable->lock);
-    while (durable->running != NULL) /* runs that hora_durable_stop has handed back */
+    while (durable->running != NULL || durable->calls != NULL) /* runs that hora_durable_stop handed back */
         (void)wait_for_change(durable, HORA_FOREVER);
     pthread_mutex_unlock(&durable->lock);
     free_parts(durable);

@@ -151,7 +151,7 @@ static void start_timers(hora_durable *durable, hora__held *held)
     }
 }
 
-/* Makes timers for firings that the node has become ready for, and interrupts those that must stop. Requires
+/* Makes timers for firings that the node has become ready for, and stops those that must stop. Requires
  * that the lock is not held. */
 static void hand_over(hora_durable *durable)
 {
@@ -168,13 +168,15 @@ static void hand_over(hora_durable *durable)
     hora__held *stopped = hora__node_take_stopped(durable->node);
     while (stopped != NULL) {
         hora__held *next = stopped->next_ready;
-        hora__firing_interrupt((hora__firing *)stopped);
+        hora__firing_stop((hora__firing *)stopped, (stopped->lost ? HORA__STOP_LOST : 0U) |
+                                                       (stopped->cancelled ? HORA__STOP_CANCELLED : 0U));
         stopped = next;
     }
     hora__held *dropped = hora__node_take_dropped(durable->node);
     pthread_mutex_unlock(&durable->lock);
     if (dropped != NULL)
         forget(durable, dropped);
+    hora__durable_call_stops(durable);
 }
 
 /* ---- calls to the store ---- */
@@ -383,6 +385,7 @@ static void leave(hora_durable *durable)
     durable->phase = HORA__DURABLE_STOPPED;
     hora__durable_changed(durable);
     pthread_mutex_unlock(&durable->lock);
+    hora__durable_call_stops(durable); /* of runs that were detached meanwhile */
 }
 
 int hora__durable_loop(void *arg, void **ret_result)

@@ -48,16 +48,36 @@ static void fill_run(hora__firing *firing)
         .fence = claim->fence,
         .last_success = hora__instant_of_us(claim->last_success),
         .durable = firing->durable,
+        .failures_in_a_row = claim->gave_up,
     };
 }
 
+void hora__call_begin(hora__call *call, hora__firing *firing)
+{
+    hora_durable *durable = firing->durable;
+    *call = (hora__call){.firing = firing, .thread = pthread_self()};
+    call->next = durable->calls;
+    if (call->next != NULL)
+        call->next->link = &call->next;
+    call->link = &durable->calls;
+    durable->calls = call;
+}
+
+void hora__call_end(hora_durable *durable, hora__call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+    hora__durable_changed(durable);
+}
+
 /* Requires the lock. */
-static void begin_run(hora__firing *firing)
+static void begin_run(hora__firing *firing, hora__call *call)
 {
     hora_durable *durable = firing->durable;
     fill_run(firing);
-    firing->system_thread = pthread_self();
-    firing->interrupted = false;
+    hora__call_begin(call, firing);
+    firing->call = call;
     if (hora_thread_self(&firing->thread) < 0)
         firing->thread = NULL; /* it cannot be interrupted, and learns of a stop only by asking */
     firing->next_running = durable->running;
@@ -67,24 +87,59 @@ static void begin_run(hora__firing *firing)
     durable->running = firing;
 }
 
-/* Requires the lock. */
-static void end_run(hora__firing *firing)
+/* What the handler said. */
+static hora__run_end end_of(const hora__firing *firing, int code)
 {
+    hora__run_end end = firing->end;
+    end.code = code;
+    end.note = (hora__bytes){firing->note, firing->note_size};
+    return end;
+}
+
+char *hora__firing_settle(hora__firing *firing, int code, bool settled)
+{
+    hora_durable *durable = firing->durable;
+    const hora__run_end end = end_of(firing, code);
+    char *note = firing->note;
     *firing->link_running = firing->next_running;
     if (firing->next_running != NULL)
         firing->next_running->link_running = firing->link_running;
     firing->thread = hora_thread_unref(firing->thread);
-    if (firing->interrupted)
-        (void)hora_interrupted(); /* the interrupt was for this run, not for the next task of the thread */
+    if (firing->call != NULL)
+        firing->call->firing = NULL;
+    hora__node_ended(durable->node, &firing->held, &end, settled, hora__durable_now(durable));
+    hora__durable_changed(durable);
+    hora__durable_wake(durable);
+    return note;
 }
 
-void hora__firing_interrupt(hora__firing *firing)
+/* Requires the lock. Interrupts the thread that runs the handler. */
+static void interrupt(hora__firing *firing)
+{
+    assert(firing->call != NULL);
+    if (firing->thread == NULL || firing->call->interrupted)
+        return;
+    firing->call->interrupted = true;
+    (void)hora_thread_interrupt(firing->thread);
+}
+
+void hora__firing_stop(hora__firing *firing, unsigned reasons)
 {
     assert(firing->held.state == HORA__HELD_RUNNING);
-    if (firing->thread == NULL || firing->interrupted)
+    hora_durable *durable = firing->durable;
+    if (!firing->detached) {
+        interrupt(firing);
         return;
-    firing->interrupted = true;
-    (void)hora_thread_interrupt(firing->thread);
+    }
+    firing->stop_reasons |= reasons & ~firing->stop_told;
+    /* The thread that calls the function now looks again afterwards. */
+    if (firing->stop_reasons == 0 || firing->link_stop != NULL || firing->stop_call != NULL)
+        return;
+    firing->next_stop = durable->to_stop;
+    if (firing->next_stop != NULL)
+        firing->next_stop->link_stop = &firing->next_stop;
+    firing->link_stop = &durable->to_stop;
+    durable->to_stop = firing;
 }
 
 /* Commits the transaction of a run together with its outcome. Returns the code that the run ends with, and
@@ -98,8 +153,10 @@ static int commit(hora__firing *firing, int code, bool *ret_settled)
     int counts = 0;
     if (code == 0) {
         pthread_mutex_lock(&durable->lock);
-        hora__bytes note = {firing->note, firing->note_size};
-        hora__node_outcome(durable->node, &firing->held, code, note, hora__durable_now(durable), &settle);
+        const hora__run_end end = end_of(firing, code);
+        hora__node_outcome(durable->node, &firing->held, &end, hora__durable_now(durable),
+                           &firing->held.settle);
+        settle = firing->held.settle;
         const hora__lease lease = {.node = settle.owner};
         pthread_mutex_unlock(&durable->lock);
         counts = backend->ops->settle_in(backend, firing->transaction, &lease, &settle, &reason);
@@ -120,42 +177,57 @@ static int call_handler(hora__firing *firing)
     return handler->run(&firing->run, handler->arg);
 }
 
+/* The outcome of a run whose handler has returned. */
+static void note_outcome(hora__firing *firing, hora__call *call, int code)
+{
+    hora_durable *durable = firing->durable;
+    bool settled = false;
+    if (firing->transaction != NULL) {
+        int committed = commit(firing, code, &settled);
+        if (committed != code)
+            firing->end = (hora__run_end){.code = 0}; /* the run has failed, whatever the handler said */
+        code = committed;
+    }
+    pthread_mutex_lock(&durable->lock);
+    char *text = hora__firing_settle(firing, code, settled);
+    hora__call_end(durable, call);
+    pthread_mutex_unlock(&durable->lock);
+    HORA__STEP("run: outcome noted");
+    free(text);
+}
+
+/* The memory of the durable scheduler may be gone when the last call of a handler has ended and the lock is
+ * released. */
 int hora__firing_run(void *arg)
 {
     hora__firing *firing = arg;
     hora_durable *durable = firing->durable;
+    hora__call call;
     HORA__STEP("run: before start");
     pthread_mutex_lock(&durable->lock);
     hora__start start = hora__node_start(durable->node, &firing->held, hora__durable_now(durable));
     if (start == HORA__START_RUN)
-        begin_run(firing);
+        begin_run(firing, &call);
+    if (start != HORA__START_RUN || firing->held.cancelled)
+        hora__durable_wake(durable); /* a settlement may wait to be sent, or a run to be stopped */
     pthread_mutex_unlock(&durable->lock);
-    if (start != HORA__START_RUN) {
-        hora__durable_wake(durable); /* a settlement may wait to be sent */
+    if (start != HORA__START_RUN)
         return 0;
-    }
-    bool settled = false;
     HORA__STEP("run: before handler");
     int code = call_handler(firing);
     HORA__STEP("run: after handler");
-    if (firing->transaction != NULL)
-        code = commit(firing, code, &settled);
-    hora__bytes note = {firing->note, firing->note_size};
-    char *text = firing->note;
-    pthread_mutex_lock(&durable->lock);
-    end_run(firing);
-    hora__node_ended(durable->node, &firing->held, code, note, settled, hora__durable_now(durable));
-    hora__durable_changed(durable);
-    pthread_mutex_unlock(&durable->lock);
-    HORA__STEP("run: outcome noted");
-    free(text);
-    hora__durable_wake(durable);
-    return code;
+    if (call.detached)
+        hora__firing_returned(durable, &call); /* the memory of the firing may be gone */
+    else
+        note_outcome(firing, &call, code);
+    if (call.interrupted)
+        (void)hora_interrupted(); /* the interrupt was for this run, not for the next task of the thread */
+    return call.detached ? 0 : code;
 }
 
 /* ---- what a handler can ask ---- */
 
-static hora__firing *firing_of(const hora_run *run)
+hora__firing *hora__firing_of(const hora_run *run)
 {
     return (hora__firing *)(uintptr_t)((const char *)run - offsetof(hora__firing, run));
 }
@@ -164,7 +236,7 @@ bool hora_run_is_lost(const hora_run *run)
 {
     if (run == NULL)
         return false;
-    hora__firing *firing = firing_of(run);
+    hora__firing *firing = hora__firing_of(run);
     hora_durable *durable = firing->durable;
     pthread_mutex_lock(&durable->lock);
     bool lost = firing->held.lost || !hora__node_has_lease(durable->node, hora__durable_now(durable));
@@ -176,7 +248,7 @@ bool hora_run_is_cancelled(const hora_run *run)
 {
     if (run == NULL)
         return false;
-    hora__firing *firing = firing_of(run);
+    hora__firing *firing = hora__firing_of(run);
     pthread_mutex_lock(&firing->durable->lock);
     bool cancelled = firing->held.cancelled || firing->durable->phase >= HORA__DURABLE_STOPPING;
     pthread_mutex_unlock(&firing->durable->lock);
@@ -189,7 +261,7 @@ int hora_run_set_note(const hora_run *run, const char *text, size_t size)
         return HORA_EINVAL;
     if (size > MAX_NOTE)
         return HORA_ERANGE;
-    hora__firing *firing = firing_of(run);
+    hora__firing *firing = hora__firing_of(run);
     char *copy = malloc(size + 1);
     if (copy == NULL)
         return HORA_ENOMEM;
@@ -202,6 +274,24 @@ int hora_run_set_note(const hora_run *run, const char *text, size_t size)
     return 0;
 }
 
+int hora_run_set_retry(const hora_run *run, hora_ns pause)
+{
+    if (run == NULL)
+        return HORA_EINVAL;
+    hora__firing *firing = hora__firing_of(run);
+    firing->end.sets_retry = true;
+    firing->end.retry_us = pause < 0 ? -1 : hora__us_of_ns(pause);
+    return 0;
+}
+
+int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome)
+{
+    if (run == NULL || (outcome != HORA_RUN_SKIPPED && outcome != HORA_RUN_STOPPED))
+        return HORA_EINVAL;
+    hora__firing_of(run)->end.outcome = outcome;
+    return 0;
+}
+
 static int begin(const hora_run *run, const char *database, void **ret_connection, hora_error *reason)
 {
     hora_error ignored;
@@ -209,12 +299,14 @@ static int begin(const hora_run *run, const char *database, void **ret_connectio
     if (run == NULL || ret_connection == NULL)
         return hora__store_refuse(reason, HORA_EINVAL, NULL, "%s is NULL",
                                   run == NULL ? "run" : "ret_connection");
-    hora__firing *firing = firing_of(run);
+    hora__firing *firing = hora__firing_of(run);
     hora__backend *backend = firing->durable->store->backend;
     if (strcmp(backend->ops->name, database) != 0)
         return hora__store_refuse(reason, HORA_EINVAL, NULL, "this is a %s store", backend->ops->name);
     if (firing->held.definition->delivery != HORA_EFFECT_ONCE)
         return hora__store_refuse(reason, HORA_EINVAL, NULL, "delivery of the task is not HORA_EFFECT_ONCE");
+    if (firing->detached)
+        return hora__store_refuse(reason, HORA_EINVAL, NULL, "the run has outlived its handler");
     if (firing->transaction == NULL) {
         int error = backend->ops->begin(backend, &firing->transaction, reason);
         if (error < 0)

@@ -26,6 +26,13 @@
     X(ONE_FIRING_TOO_MANY, "a series has one firing more than its count")                              \
     X(RUNS_LATE, "a firing beyond its grace period is run")                                            \
     X(SKIPS_LATE_RETRY, "a retry is skipped as if it were a missed time")                              \
+    X(BUSY_OFF_BY_ONE, "one planned time too many is left out after a run")                            \
+    X(QUEUED_IS_MISSED, "a firing in the queue is missed because the run before it took long")         \
+    X(RETRY_PAUSE_IGNORED, "the pause that the handler sets is ignored")                               \
+    X(RETRY_FORBIDDEN_RUNS, "another attempt follows although the handler forbids it")                 \
+    X(OUTCOME_BY_CODE, "the outcome that the handler sets is ignored")                                 \
+    X(LOST_NOT_TOLD, "a run whose lease is lost is not stopped")                                       \
+    X(CANCELLED_NOT_TOLD, "a run whose task is cancelled is not stopped")                              \
     X(FULL_RUNS, "a FORK that was refused runs all the same")                                          \
     X(STORE_NO_FENCE, "the store does not compare the fence of a settlement")                          \
     X(STORE_BY_ID_ALONE, "the store compares neither fence nor owner of a settlement")                 \

@@ -155,7 +155,7 @@ static int memory_join(hora__backend *backend, const char *name, int64_t ttl_us,
 static hora__row *next_claimed(const hora__memory *memory, int64_t owner, int64_t id)
 {
     const hora__row probe = {.owner = owner, .id = id};
-    hora__tree_node *node = hora__tree_after(&memory->claimed, &probe.by_owner);
+    hora__memory_tree_node *node = hora__memory_tree_after(&memory->claimed, &probe.by_owner);
     return node != NULL && HORA__ROW_OF(node, by_owner)->owner == owner ? HORA__ROW_OF(node, by_owner) : NULL;
 }
 
@@ -344,6 +344,7 @@ static void show_claim(hora__memory_node *node, const hora__row *row)
         .attempt = row->attempt,
         .firings = row->firings,
         .gave_up = row->gave_up,
+        .last_end = row->last_end,
         .last_success = row->last_success,
         .history = row->history,
         .lane = row->lane,
@@ -388,7 +389,7 @@ static size_t count_claimed(hora__memory *memory, const hora__memory_node *node)
 static hora__row *first_waiting(const hora__memory *memory, int lane, int64_t low)
 {
     const hora__row probe = {.due = low, .id = 0};
-    hora__tree_node *node = hora__tree_from(&memory->waiting[lane], &probe.by_due);
+    hora__memory_tree_node *node = hora__memory_tree_from(&memory->waiting[lane], &probe.by_due);
     return node == NULL ? NULL : HORA__ROW_OF(node, by_due);
 }
 
@@ -400,7 +401,7 @@ static void claim_lane(hora__memory *memory, hora__memory_node *node, hora__exch
     int left = exchange->claim_limit[lane];
     hora__row *row = left > 0 ? first_waiting(memory, lane, exchange->low[lane]) : NULL;
     while (row != NULL && row->due <= high && left > 0) {
-        hora__tree_node *next = hora__tree_after(&memory->waiting[lane], &row->by_due);
+        hora__memory_tree_node *next = hora__memory_tree_after(&memory->waiting[lane], &row->by_due);
         if (row->handler->index >= 0) {
             if (!reserve_claims(node, node->claim_count + 1))
                 break;

@@ -36,7 +36,7 @@ typedef struct hora__row hora__row;
 
 /* What the firings of a recurring task have in common. Exists as long as a row refers to it. */
 typedef struct hora__row_series {
-    hora__tree_node by_id;
+    hora__memory_tree_node by_id;
     int64_t id;
     int64_t version; /* grows with every change: `revision` of hora__claim and hora__series */
     hora__blob *key, *definition, *payload;
@@ -47,7 +47,7 @@ typedef struct hora__row_series {
 struct hora__row {
     /* in `firings` or `dead` of the store; with a key in `keys`; waiting in `waiting` of its lane; claimed in
      * `claimed` */
-    hora__tree_node by_id, by_key, by_due, by_owner;
+    hora__memory_tree_node by_id, by_key, by_due, by_owner;
     int64_t id;
     const hora__memory_handler *handler;
     hora__blob *key;                  /* NULL: none */

@@ -71,7 +71,7 @@ static void link_series(hora__memory *memory, hora__row_series *series)
     if (series == NULL || series->id != 0)
         return;
     series->id = ++memory->last_series;
-    hora__tree_insert(&memory->series, &series->by_id, (uint64_t)series->id);
+    hora__memory_tree_insert(&memory->series, &series->by_id, (uint64_t)series->id);
 }
 
 static bool blobs_equal(const hora__blob *a, const hora__blob *b)
@@ -166,10 +166,10 @@ static size_t find_refused(const hora__memory *memory, const hora__put *puts, ho
     for (size_t i = 0; i < count; i++) {
         if (puts[i].key == NULL)
             continue;
-        hora__tree_node *node = hora__tree_from(&earlier, &drafts[i]->by_key);
+        hora__memory_tree_node *node = hora__memory_tree_from(&earlier, &drafts[i]->by_key);
         bool exists = node != NULL && strcmp(HORA__ROW_OF(node, by_key)->key->data, puts[i].key) == 0;
         if (!exists) {
-            hora__tree_insert(&earlier, &drafts[i]->by_key, i);
+            hora__memory_tree_insert(&earlier, &drafts[i]->by_key, i);
             const hora__row *row = hora__row_by_key(memory, puts[i].key);
             exists = row != NULL && !row->change_cancel;
         }

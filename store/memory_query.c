@@ -81,8 +81,8 @@ static int read_tasks(hora__memory *memory, const hora_durable_filter *filter, i
     const hora__tree *tree = filter->state == HORA_DURABLE_DEAD ? &memory->dead : &memory->firings;
     pthread_mutex_lock(&memory->lock);
     const hora__row probe = {.id = *after_id};
-    hora__tree_node *node = hora__tree_after(tree, &probe.by_id);
-    for (; node != NULL && count < limit; node = hora__tree_after(tree, node)) {
+    hora__memory_tree_node *node = hora__memory_tree_after(tree, &probe.by_id);
+    for (; node != NULL && count < limit; node = hora__memory_tree_after(tree, node)) {
         const hora__row *row = HORA__ROW_OF(node, by_id);
         *after_id = row->id;
         if (selects(filter, row))
@@ -136,7 +136,8 @@ static bool selects_record(const hora_history_filter *filter, const hora_run_rec
         return false;
     if (filter->outcome != 0 && record->outcome != filter->outcome)
         return false;
-    if (filter->failed && (record->outcome == HORA_RUN_SUCCEEDED || record->outcome == HORA_RUN_SKIPPED))
+    if (filter->failed && record->outcome != HORA_RUN_FAILED && record->outcome != HORA_RUN_GAVE_UP &&
+        record->outcome != HORA_RUN_LOST)
         return false;
     return filter->since.ns == 0 || record->ended.ns >= filter->since.ns;
 }
@@ -250,8 +251,8 @@ int hora__memory_stats(hora__backend *backend, hora_store_stats *ret_stats, hora
         stats.now = hora__instant_of_us(now);
         const hora__tree *trees[] = {&memory->firings, &memory->dead};
         for (int i = 0; i < 2; i++) {
-            hora__tree_node *node = hora__tree_after(trees[i], &first.by_id);
-            for (; node != NULL; node = hora__tree_after(trees[i], node))
+            hora__memory_tree_node *node = hora__memory_tree_after(trees[i], &first.by_id);
+            for (; node != NULL; node = hora__memory_tree_after(trees[i], node))
                 count_row(HORA__ROW_OF(node, by_id), now, &stats);
         }
         for (const hora__memory_node *node = memory->nodes; node != NULL; node = node->next)

@@ -68,36 +68,36 @@ static int compare_numbers(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_ids(const hora__tree_node *a, const hora__tree_node *b)
+static int compare_ids(const hora__memory_tree_node *a, const hora__memory_tree_node *b)
 {
     return compare_numbers(HORA__ROW_OF(a, by_id)->id, HORA__ROW_OF(b, by_id)->id);
 }
 
-static int compare_keys(const hora__tree_node *a, const hora__tree_node *b)
+static int compare_keys(const hora__memory_tree_node *a, const hora__memory_tree_node *b)
 {
     return strcmp(HORA__ROW_OF(a, by_key)->key->data, HORA__ROW_OF(b, by_key)->key->data);
 }
 
-static int compare_dues(const hora__tree_node *a, const hora__tree_node *b)
+static int compare_dues(const hora__memory_tree_node *a, const hora__memory_tree_node *b)
 {
     const hora__row *row = HORA__ROW_OF(a, by_due), *other = HORA__ROW_OF(b, by_due);
     int order = compare_numbers(row->due, other->due);
     return order != 0 ? order : compare_numbers(row->id, other->id);
 }
 
-static int compare_owners(const hora__tree_node *a, const hora__tree_node *b)
+static int compare_owners(const hora__memory_tree_node *a, const hora__memory_tree_node *b)
 {
     const hora__row *row = HORA__ROW_OF(a, by_owner), *other = HORA__ROW_OF(b, by_owner);
     int order = compare_numbers(row->owner, other->owner);
     return order != 0 ? order : compare_numbers(row->id, other->id);
 }
 
-static hora__row_series *series_of(const hora__tree_node *node)
+static hora__row_series *series_of(const hora__memory_tree_node *node)
 {
     return (hora__row_series *)((uintptr_t)node - offsetof(hora__row_series, by_id));
 }
 
-static int compare_series(const hora__tree_node *a, const hora__tree_node *b)
+static int compare_series(const hora__memory_tree_node *a, const hora__memory_tree_node *b)
 {
     return compare_numbers(series_of(a)->id, series_of(b)->id);
 }
@@ -120,44 +120,44 @@ void hora__row_link(hora__memory *memory, hora__row *row)
     uint64_t number = (uint64_t)row->id;
     if (row->dead) {
         assert(row->owner == 0);
-        hora__tree_insert(&memory->dead, &row->by_id, number);
+        hora__memory_tree_insert(&memory->dead, &row->by_id, number);
         return;
     }
-    hora__tree_insert(&memory->firings, &row->by_id, number);
+    hora__memory_tree_insert(&memory->firings, &row->by_id, number);
     if (row->key != NULL)
-        hora__tree_insert(&memory->keys, &row->by_key, number);
+        hora__memory_tree_insert(&memory->keys, &row->by_key, number);
     if (row->owner != 0)
-        hora__tree_insert(&memory->claimed, &row->by_owner, number);
+        hora__memory_tree_insert(&memory->claimed, &row->by_owner, number);
     else if (!row->paused)
-        hora__tree_insert(&memory->waiting[row->lane], &row->by_due, number);
+        hora__memory_tree_insert(&memory->waiting[row->lane], &row->by_due, number);
 }
 
 void hora__row_unlink(hora__memory *memory, hora__row *row)
 {
     if (row->dead) {
-        hora__tree_remove(&memory->dead, &row->by_id);
+        hora__memory_tree_remove(&memory->dead, &row->by_id);
         return;
     }
-    hora__tree_remove(&memory->firings, &row->by_id);
+    hora__memory_tree_remove(&memory->firings, &row->by_id);
     if (row->key != NULL)
-        hora__tree_remove(&memory->keys, &row->by_key);
+        hora__memory_tree_remove(&memory->keys, &row->by_key);
     if (row->owner != 0)
-        hora__tree_remove(&memory->claimed, &row->by_owner);
+        hora__memory_tree_remove(&memory->claimed, &row->by_owner);
     else if (!row->paused)
-        hora__tree_remove(&memory->waiting[row->lane], &row->by_due);
+        hora__memory_tree_remove(&memory->waiting[row->lane], &row->by_due);
 }
 
 hora__row *hora__row_by_id(const hora__tree *tree, int64_t id)
 {
     const hora__row probe = {.id = id};
-    hora__tree_node *node = hora__tree_from(tree, &probe.by_id);
+    hora__memory_tree_node *node = hora__memory_tree_from(tree, &probe.by_id);
     return node != NULL && HORA__ROW_OF(node, by_id)->id == id ? HORA__ROW_OF(node, by_id) : NULL;
 }
 
 /* Keys are looked up by a walk of its own, because a blob to compare with would have to be allocated. */
 hora__row *hora__row_by_key(const hora__memory *memory, const char *key)
 {
-    hora__tree_node *node = memory->keys.root;
+    hora__memory_tree_node *node = memory->keys.root;
     while (node != NULL) {
         hora__row *row = HORA__ROW_OF(node, by_key);
         int order = strcmp(key, row->key->data);
@@ -172,8 +172,8 @@ hora__row *hora__row_dead_by_key(const hora__memory *memory, const char *key)
 {
     hora__row *found = NULL;
     const hora__row probe = {.id = 0};
-    for (hora__tree_node *node = hora__tree_after(&memory->dead, &probe.by_id); node != NULL;
-         node = hora__tree_after(&memory->dead, node)) {
+    for (hora__memory_tree_node *node = hora__memory_tree_after(&memory->dead, &probe.by_id); node != NULL;
+         node = hora__memory_tree_after(&memory->dead, node)) {
         hora__row *row = HORA__ROW_OF(node, by_id);
         if (row->key != NULL && strcmp(row->key->data, key) == 0)
             found = row;
@@ -259,7 +259,7 @@ void hora__row_leave_series(hora__memory *memory, hora__row *row)
     if (series->rows != NULL)
         return;
     if (series->id != 0)
-        hora__tree_remove(&memory->series, &series->by_id);
+        hora__memory_tree_remove(&memory->series, &series->by_id);
     hora__blob_drop(series->key);
     hora__blob_drop(series->definition);
     hora__blob_drop(series->payload);
@@ -269,7 +269,7 @@ void hora__row_leave_series(hora__memory *memory, hora__row *row)
 hora__row_series *hora__series_by_id(const hora__memory *memory, int64_t id)
 {
     const hora__row_series probe = {.id = id};
-    hora__tree_node *node = hora__tree_from(&memory->series, &probe.by_id);
+    hora__memory_tree_node *node = hora__memory_tree_from(&memory->series, &probe.by_id);
     return node != NULL && series_of(node)->id == id ? series_of(node) : NULL;
 }
 
@@ -346,8 +346,8 @@ void hora__rows_free(hora__memory *memory)
     const hora__row first = {.id = 0};
     hora__tree *trees[] = {&memory->firings, &memory->dead};
     for (int i = 0; i < 2; i++) {
-        hora__tree_node *node;
-        while ((node = hora__tree_after(trees[i], &first.by_id)) != NULL)
+        hora__memory_tree_node *node;
+        while ((node = hora__memory_tree_after(trees[i], &first.by_id)) != NULL)
             hora__row_delete(memory, HORA__ROW_OF(node, by_id));
     }
     for (size_t i = 0; i < memory->record_count; i++)

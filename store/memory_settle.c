@@ -51,7 +51,7 @@ static settle_supply *allocate_supplies(hora__memory *memory, const hora__settle
 static void note_outcome(hora__row *row, const hora__settle *settle, int64_t now)
 {
     row->gave_up = settle->gave_up;
-    if (settle->outcome == 0 || settle->outcome == HORA_RUN_SKIPPED)
+    if (!hora__settle_has_run(settle))
         return;
     row->last_end = now;
     row->last_code = settle->code;
@@ -73,14 +73,15 @@ static void record_run(hora__memory *memory, hora__row *row, const hora__settle 
         note_outcome(head, settle, now);
     if (!wants_record(settle))
         return;
-    bool ran = settle->outcome != HORA_RUN_SKIPPED;
+    int64_t started = settle->run_us >= 0 ? now - settle->run_us : 0;
     hora__record_add(memory, supply->record, row,
                      (hora_run_record){.outcome = settle->outcome,
                                        .code = settle->code,
                                        .planned = hora__instant_of_us(settle->ran_planned),
-                                       .started = hora__instant_of_us(ran ? now - settle->run_us : 0),
+                                       .started = hora__instant_of_us(started),
                                        .ended = hora__instant_of_us(now),
-                                       .attempt = settle->attempt});
+                                       .attempt = settle->attempt,
+                                       .skipped = settle->skipped});
     supply->record = NULL;
 }
 

@@ -15,8 +15,8 @@ static uint64_t weight_of(uint64_t number)
 }
 
 /* Splits a tree into the nodes before `node` and those after it. */
-static void split(hora__tree_compare compare, hora__tree_node *root, const hora__tree_node *node,
-                  hora__tree_node **ret_before, hora__tree_node **ret_after)
+static void split(hora__memory_tree_compare compare, hora__memory_tree_node *root, const hora__memory_tree_node *node,
+                  hora__memory_tree_node **ret_before, hora__memory_tree_node **ret_after)
 {
     while (root != NULL) {
         int order = compare(root, node);
@@ -36,9 +36,9 @@ static void split(hora__tree_compare compare, hora__tree_node *root, const hora_
 }
 
 /* Joins two trees; all nodes of the first are before those of the second. */
-static hora__tree_node *merge(hora__tree_node *before, hora__tree_node *after)
+static hora__memory_tree_node *merge(hora__memory_tree_node *before, hora__memory_tree_node *after)
 {
-    hora__tree_node *root, **place = &root;
+    hora__memory_tree_node *root, **place = &root;
     while (before != NULL && after != NULL) {
         if (before->weight >= after->weight) {
             *place = before;
@@ -54,19 +54,19 @@ static hora__tree_node *merge(hora__tree_node *before, hora__tree_node *after)
     return root;
 }
 
-void hora__tree_insert(hora__tree *tree, hora__tree_node *node, uint64_t number)
+void hora__memory_tree_insert(hora__tree *tree, hora__memory_tree_node *node, uint64_t number)
 {
     node->weight = weight_of(number);
-    hora__tree_node **place = &tree->root;
+    hora__memory_tree_node **place = &tree->root;
     while (*place != NULL && (*place)->weight >= node->weight)
         place = tree->compare(node, *place) < 0 ? &(*place)->left : &(*place)->right;
     split(tree->compare, *place, node, &node->left, &node->right);
     *place = node;
 }
 
-void hora__tree_remove(hora__tree *tree, hora__tree_node *node)
+void hora__memory_tree_remove(hora__tree *tree, hora__memory_tree_node *node)
 {
-    hora__tree_node **place = &tree->root;
+    hora__memory_tree_node **place = &tree->root;
     while (*place != node) {
         assert(*place != NULL);
         place = tree->compare(node, *place) < 0 ? &(*place)->left : &(*place)->right;
@@ -76,9 +76,9 @@ void hora__tree_remove(hora__tree *tree, hora__tree_node *node)
 }
 
 /* The first node whose comparison with `probe` is at least `least`. */
-static hora__tree_node *find_first(const hora__tree *tree, const hora__tree_node *probe, int least)
+static hora__memory_tree_node *find_first(const hora__tree *tree, const hora__memory_tree_node *probe, int least)
 {
-    hora__tree_node *found = NULL, *node = tree->root;
+    hora__memory_tree_node *found = NULL, *node = tree->root;
     while (node != NULL) {
         int order = tree->compare(node, probe);
         order = (order > 0) - (order < 0);
@@ -92,12 +92,12 @@ static hora__tree_node *find_first(const hora__tree *tree, const hora__tree_node
     return found;
 }
 
-hora__tree_node *hora__tree_from(const hora__tree *tree, const hora__tree_node *probe)
+hora__memory_tree_node *hora__memory_tree_from(const hora__tree *tree, const hora__memory_tree_node *probe)
 {
     return find_first(tree, probe, 0);
 }
 
-hora__tree_node *hora__tree_after(const hora__tree *tree, const hora__tree_node *probe)
+hora__memory_tree_node *hora__memory_tree_after(const hora__tree *tree, const hora__memory_tree_node *probe)
 {
     return find_first(tree, probe, 1);
 }

@@ -142,7 +142,7 @@ void hora__node_fenced(hora__node *node)
             drop(node, held);
         if (held->state == HORA__HELD_RUNNING && !held->lost) {
             held->lost = true;
-            if (!held->is_stopping)
+            if (!held->is_stopping && !HORA__STORE_FAULT(LOST_NOT_TOLD))
                 hora__held_append(&node->stopped, held);
             held->is_stopping = true;
         }
@@ -256,6 +256,10 @@ static hora__start run(hora__node *node, hora__held *held, hora_ns now)
 {
     hora__held_set_state(node, held, HORA__HELD_RUNNING);
     held->started_at = now;
+    if (held->cancelled && !held->is_stopping) { /* after START or FORK, which cannot be undone */
+        hora__held_append(&node->stopped, held);
+        held->is_stopping = true;
+    }
     return HORA__START_RUN;
 }
 
@@ -307,15 +311,15 @@ hora__start hora__node_start(hora__node *node, hora__held *held, hora_ns now)
     return decide(node, held, store_now, now);
 }
 
-void hora__node_outcome(hora__node *node, hora__held *held, int code, hora__bytes note, hora_ns now,
+void hora__node_outcome(hora__node *node, hora__held *held, const hora__run_end *end, hora_ns now,
                         hora__settle *ret_settle)
 {
     assert(held->state == HORA__HELD_RUNNING);
-    hora__rules_after(held->definition, held->trigger, &held->claim, held->asked, code,
+    hora__rules_after(held->definition, held->trigger, &held->claim, held->asked, end,
                       (now - held->started_at) / 1000, hora__node_store_time(node, now),
                       node->config.random(node->config.arg), ret_settle);
     ret_settle->owner = held->owner;
-    ret_settle->note = note;
+    ret_settle->note = end->note;
 }
 
 /* Copies the note, which only records need. */
@@ -333,19 +337,27 @@ static void keep_note(hora__held *held)
     held->settle.note = (hora__bytes){held->note, note.size};
 }
 
-void hora__node_ended(hora__node *node, hora__held *held, int code, hora__bytes note, bool settled,
-                      hora_ns now)
+/* A run that was stopped is neither a success nor a failure. */
+static void count_end(hora__node *node, const hora__held *held, const hora__run_end *end)
+{
+    if (end->outcome == HORA_RUN_SKIPPED)
+        node->counts.skipped++;
+    else if (end->outcome == (hora_run_outcome)0 && end->code == 0)
+        node->counts.succeeded++;
+    else if (end->outcome == (hora_run_outcome)0)
+        node->counts.failed++;
+    node->counts.skipped += held->settle.skipped;
+}
+
+void hora__node_ended(hora__node *node, hora__held *held, const hora__run_end *end, bool settled, hora_ns now)
 {
     assert(held->state == HORA__HELD_RUNNING);
     if (held->is_stopping)
         hora__held_remove(&node->stopped, held);
     held->is_stopping = false;
-    if (code == 0)
-        node->counts.succeeded++;
-    else
-        node->counts.failed++;
     if (!settled)
-        hora__node_outcome(node, held, code, note, now, &held->settle);
+        hora__node_outcome(node, held, end, now, &held->settle);
+    count_end(node, held, end);
     if (settled && node->busy) {
         /* The exchange in progress may have read the claim before it was settled. */
         hora__held_set_state(node, held, HORA__HELD_SETTLING);

@@ -32,6 +32,7 @@
 
 #include "backend.h"
 #include "definition.h"
+#include "rules.h"
 
 typedef enum hora__held_state {
     HORA__HELD_WAITING,
@@ -112,6 +113,10 @@ hora_ns hora__node_next_exchange(const hora__node *node, hora_ns now);
 /* The store may have firings that are due at `due` (us), or at any time if it is INT64_MIN: a wake-up. */
 void hora__node_woken(hora__node *node, int64_t due, hora_ns now);
 
+/* config.find_trigger knows a trigger more: claims that were handed back for lack of it are looked for again,
+ * at once. */
+void hora__node_learned(hora__node *node, hora_ns now);
+
 /* Fills the request. What it points to belongs to the node until _exchanged, _failed or _fenced. */
 void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange);
 
@@ -147,13 +152,13 @@ typedef enum hora__start {
 /* A thread is ready to run a firing whose time has come. */
 hora__start hora__node_start(hora__node *node, hora__held *held, hora_ns now);
 
-/* The handler has returned; the note is copied. If `settled` is true, the outcome is already in the store
+/* The run has ended; the note is copied. If `settled` is true, the outcome is already in the store
  * (HORA_EFFECT_ONCE). The memory of `held` belongs to the node afterwards. */
-void hora__node_ended(hora__node *node, hora__held *held, int code, hora__bytes note, bool settled,
+void hora__node_ended(hora__node *node, hora__held *held, const hora__run_end *end, bool settled,
                       hora_ns now);
 
 /* What hora__node_ended would send, for HORA_EFFECT_ONCE, which settles in the handler's own transaction. */
-void hora__node_outcome(hora__node *node, hora__held *held, int code, hora__bytes note, hora_ns now,
+void hora__node_outcome(hora__node *node, hora__held *held, const hora__run_end *end, hora_ns now,
                         hora__settle *ret_settle);
 
 /* Claim nothing more, and release what has not been started. */

@@ -103,6 +103,13 @@ void hora__node_woken(hora__node *node, int64_t due, hora_ns now)
         node->woken_due = due;
 }
 
+void hora__node_learned(hora__node *node, hora_ns now)
+{
+    /* The request that hands claims back does not look into their lanes, so another one follows it. */
+    node->learned = node->back_count > 0;
+    hora__node_woken(node, INT64_MIN, now);
+}
+
 /* ---- the request ---- */
 
 /* A firing that is planned again by this request may be due before `low`. */
@@ -252,8 +259,7 @@ static void answered_ask(hora__node *node, hora__held *held, hora__settled settl
 /* Returns whether an outcome did not count. */
 static bool answered_end(hora__node *node, hora__held *held, hora__settled settled)
 {
-    bool ran = held->settle.outcome == HORA_RUN_SUCCEEDED || held->settle.outcome == HORA_RUN_FAILED ||
-               held->settle.outcome == HORA_RUN_GAVE_UP;
+    bool ran = hora__settle_has_run(&held->settle);
     /* START has deleted a firing that may overlap: see hora__rules_after. */
     bool deleted = held->asked == HORA__SETTLE_START && held->definition->overlap == HORA_OVERLAP_ALLOW;
     bool stale = settled == HORA__SETTLED_STALE && ran && !deleted && !was_accepted(node, held);
@@ -370,7 +376,8 @@ static void note_cancelled(hora__node *node, const hora__exchange *exchange)
             if (held->cancelled || held->owner != node->lease.node)
                 continue;
             held->cancelled = true;
-            if (held->state == HORA__HELD_RUNNING && !held->is_stopping) {
+            if (held->state == HORA__HELD_RUNNING && !held->is_stopping &&
+                !HORA__STORE_FAULT(CANCELLED_NOT_TOLD)) {
                 hora__held_append(&node->stopped, held);
                 held->is_stopping = true;
             }
@@ -400,6 +407,9 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
     count_claims(exchange, counts, latest);
     note_lanes(node, exchange, received, counts, latest);
     forget_handed_back(node);
+    if (node->learned)
+        hora__node_woken(node, INT64_MIN, received);
+    node->learned = false;
     for (size_t i = 0; i < exchange->ret_claim_count; i++)
         hora__held_new(node, &exchange->ret_claims[i], received);
     hora__node_free_settled(node);

@@ -63,6 +63,7 @@ struct hora__node {
     int64_t woken_due;             /* a wake-up since the latest request was prepared; HORA__NEVER: none */
     hora_ns full_at;               /* when to look at everything again */
     hora_ns look_at;               /* when to look again although nothing that can run here is known */
+    bool learned;                  /* a trigger became known while claims waited to be handed back */
     bool resume;                   /* ask for claims whose reply was lost */
     hora_ns resume_until;          /* ... and until then with each renewal */
     int failures;                  /* exchanges in a row */

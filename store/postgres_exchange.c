@@ -315,6 +315,7 @@ static void read_claim(const PGresult *result, int row, hora__claim *ret_claim)
         .attempt = (int)hora__pg_integer(result, row, 6),
         .firings = hora__pg_integer(result, row, 7),
         .gave_up = hora__pg_integer(result, row, 8),
+        .last_end = hora__pg_integer(result, row, 17),
         .last_success = hora__pg_integer(result, row, 9),
         .history = hora__pg_boolean(result, row, 10),
         .lane = (int)hora__pg_integer(result, row, 16),

@@ -138,6 +138,7 @@ static void read_record(const PGresult *result, int row, hora_run_record *ret_re
         .node = hora__pg_integer(result, row, 11),
         .note = note.data,
         .note_size = note.size,
+        .skipped = hora__pg_integer(result, row, 13),
     };
 }
 

@@ -39,7 +39,8 @@
 #define SETTLE_INPUT                                                                                        \
     "WITH t AS MATERIALIZED (SELECT @now() AS now), s AS MATERIALIZED (SELECT u.id, u.owner, u.fence,"      \
     " u.kind, u.planned + t.now * u.after AS planned, u.due + t.now * u.after AS due, u.outcome, u.code,"   \
-    " u.run_us, u.gave_up, u.history, u.attempt, u.ran_planned, u.skipped, u.note, t.now FROM t,"           \
+    " u.run_us, u.gave_up, u.history, u.attempt, u.ran_planned, u.skipped, u.note, t.now,"                  \
+    " u.outcome NOT IN (0, 4) AND u.run_us >= 0 AS has_run FROM t,"                                         \
     " unnest($1" NUMBERS ", $2" NUMBERS ", $3" NUMBERS ", $4" NUMBERS ", $5" NUMBERS ", $6" NUMBERS         \
     ", $7" NUMBERS ", $8" NUMBERS ", $9" NUMBERS ", $10" NUMBERS ", $11" NUMBERS ", $12" NUMBERS            \
     ", $13" NUMBERS ", $14" NUMBERS ", $15" NUMBERS ", $16::bytea[]) AS u(id, owner, fence, kind, planned," \
@@ -48,7 +49,7 @@
 #define SETTLE_GONE(more)                                                                               \
     " gone AS (DELETE FROM @firing f USING s WHERE " MATCHES " AND NOT " HELD " AND " GOES              \
     " RETURNING f.id, f.series, f.forked, f.change_cancel, f.handler, f.key, s.kind, s.outcome, s.code" \
-    ", s.gave_up, s.now" more "),"
+    ", s.has_run, s.gave_up, s.now" more "),"
 
 #define SETTLE_STAY(more)                                                                                    \
     " stay AS (UPDATE @firing f SET planned = CASE WHEN " STARTS " THEN s.planned"                           \
@@ -63,27 +64,28 @@
     " change_due = CASE WHEN " STARTS " THEN f.change_due END, started = " STARTS ","                        \
     " ran_planned = s.ran_planned,"                                                                          \
     " gave_up = CASE WHEN s.outcome <> 0 OR s.kind = 2 THEN s.gave_up ELSE f.gave_up END,"                   \
-    " last_end = CASE WHEN s.outcome IN (1, 2, 3) THEN s.now ELSE f.last_end END,"                           \
-    " last_code = CASE WHEN s.outcome IN (1, 2, 3) THEN s.code ELSE f.last_code END,"                        \
+    " last_end = CASE WHEN s.has_run THEN s.now ELSE f.last_end END,"                                        \
+    " last_code = CASE WHEN s.has_run THEN s.code ELSE f.last_code END,"                                     \
     " last_success = CASE WHEN s.outcome = 1 THEN s.now ELSE f.last_success END"                             \
     " FROM s WHERE " MATCHES " AND NOT " HELD " AND NOT " GOES                                               \
     " RETURNING f.id, f.series, f.forked, f.handler, f.key, "                                                \
-    "s.kind, s.outcome, s.code, s.gave_up, s.now" more "),"
+    "s.kind, s.outcome, s.code, s.has_run, s.gave_up, s.now" more "),"
 
 /* The series of rows that are gone end if no other row of theirs is left. The outcome of a run that overlaps
  * is kept in the series row, because the row with the key may be settled in the same statement. */
-#define SETTLE_SERIES                                                                                    \
-    " ended AS MATERIALIZED (SELECT DISTINCT g.series FROM gone g WHERE g.series <> 0 AND NOT EXISTS"    \
-    " (SELECT 1 FROM @firing o WHERE o.series = g.series AND o.series <> 0"                              \
-    " AND o.id NOT IN (SELECT id FROM gone))),"                                                          \
-    " freed AS (DELETE FROM @series r USING ended e WHERE r.id = e.series),"                             \
-    " told AS (UPDATE @series r SET gave_up = o.gave_up,"                                                \
-    " last_end = CASE WHEN o.outcome IN (1, 2, 3) THEN o.now ELSE r.last_end END,"                       \
-    " last_code = CASE WHEN o.outcome IN (1, 2, 3) THEN o.code ELSE r.last_code END,"                    \
-    " last_success = CASE WHEN o.outcome = 1 THEN o.now ELSE r.last_success END, told = o.now"           \
-    " FROM (SELECT DISTINCT ON (series) series, outcome, code, gave_up, now FROM"                        \
-    " (SELECT series, forked, outcome, code, gave_up, now FROM gone UNION ALL"                           \
-    " SELECT series, forked, outcome, code, gave_up, now FROM stay) b WHERE b.forked AND b.outcome <> 0" \
+#define SETTLE_SERIES                                                                                 \
+    " ended AS MATERIALIZED (SELECT DISTINCT g.series FROM gone g WHERE g.series <> 0 AND NOT EXISTS" \
+    " (SELECT 1 FROM @firing o WHERE o.series = g.series AND o.series <> 0"                           \
+    " AND o.id NOT IN (SELECT id FROM gone))),"                                                       \
+    " freed AS (DELETE FROM @series r USING ended e WHERE r.id = e.series),"                          \
+    " told AS (UPDATE @series r SET gave_up = o.gave_up,"                                             \
+    " last_end = CASE WHEN o.has_run THEN o.now ELSE r.last_end END,"                                 \
+    " last_code = CASE WHEN o.has_run THEN o.code ELSE r.last_code END,"                              \
+    " last_success = CASE WHEN o.outcome = 1 THEN o.now ELSE r.last_success END, told = o.now"        \
+    " FROM (SELECT DISTINCT ON (series) series, outcome, code, has_run, gave_up, now FROM"            \
+    " (SELECT series, forked, outcome, code, has_run, gave_up, now FROM gone UNION ALL"               \
+    " SELECT series, forked, outcome, code, has_run, gave_up, now FROM stay) b WHERE b.forked AND "   \
+    "b.outcome <> 0"                                                                                  \
     " ORDER BY series, outcome) o WHERE r.id = o.series AND r.id NOT IN (SELECT series FROM ended))"
 
 #define SETTLE_RESULT                                                                                       \
@@ -106,31 +108,34 @@
     ", f.definition, f.payload, f.lane, f.history AS keeps, f.revision, f.planned, f.due, f.attempt," \
     " f.firings, f.last_end, f.last_code, f.last_success"
 
-#define SETTLE_RECORDS                                                                                    \
-    ", record AS (INSERT INTO @history " RECORD_COLUMNS " SELECT x.id, x.handler,"                        \
-    " coalesce(x.key, r.key), x.outcome, x.code, x.ran_planned,"                                          \
-    " CASE WHEN x.outcome = 5 THEN 0 ELSE x.now - x.run_us END, x.now, x.ran_attempt, x.fence, x.owner,"  \
-    " x.skipped, x.note FROM (SELECT id, handler, key, series, outcome, code, ran_planned, now, run_us,"  \
-    " ran_attempt, fence, owner, skipped, note, history FROM gone UNION ALL"                              \
-    " SELECT id, handler, key, series, outcome, code, ran_planned, now, run_us, ran_attempt, fence,"      \
-    " owner, skipped, note, history FROM stay) x LEFT JOIN @series r"                                     \
-    " ON x.series <> 0 AND r.id = x.series WHERE x.history <> 0 AND x.outcome <> 0),"                     \
-    " fallen AS (DELETE FROM @firing f USING gone g WHERE g.forked AND g.kind = 4"                        \
-    " AND NOT g.change_cancel AND f.series = g.series AND f.series <> 0 AND f.key IS NOT NULL"            \
-    " AND f.owner = 0 RETURNING f.id, f.series, f.handler, f.key, g.outcome, g.code, g.gave_up, g.now,"   \
-    " f.fence" DEAD_SOURCE "),"                                                                           \
-    " buried AS (INSERT INTO @dead " DEAD_COLUMNS " SELECT x.id, x.handler, x.key, x.series <> 0,"        \
-    " coalesce(r.definition, x.definition), coalesce(r.payload, x.payload), x.lane, x.keeps, x.revision," \
-    " x.planned, x.due, x.attempt, x.fence, x.firings,"                                                   \
-    " x.gave_up,"                                                                                         \
-    " CASE WHEN x.outcome IN (1, 2, 3) THEN x.now ELSE x.last_end END,"                                   \
-    " CASE WHEN x.outcome IN (1, 2, 3) THEN x.code ELSE x.last_code END,"                                 \
-    " CASE WHEN x.outcome = 1 THEN x.now ELSE x.last_success END FROM"                                    \
-    " (SELECT id, series, handler, key, outcome, code, gave_up, now, fence, definition, payload, lane,"   \
-    " keeps, revision, planned, due, attempt, firings, last_end, last_code, last_success FROM gone"       \
-    " WHERE kind = 4 AND NOT change_cancel AND NOT forked UNION ALL"                                      \
-    " SELECT id, series, handler, key, outcome, code, gave_up, now, fence, definition, payload, lane,"    \
-    " keeps, revision, planned, due, attempt, firings, last_end, last_code, last_success FROM fallen) x"  \
+#define SETTLE_RECORDS                                                                                       \
+    ", record AS (INSERT INTO @history " RECORD_COLUMNS " SELECT x.id, x.handler,"                           \
+    " coalesce(x.key, r.key), x.outcome, x.code, x.ran_planned,"                                             \
+    " CASE WHEN x.run_us < 0 THEN 0 ELSE x.now - x.run_us END, x.now, x.ran_attempt, x.fence, x.owner,"      \
+    " x.skipped, x.note FROM (SELECT id, handler, key, series, outcome, code, ran_planned, now, run_us,"     \
+    " ran_attempt, fence, owner, skipped, note, history FROM gone UNION ALL"                                 \
+    " SELECT id, handler, key, series, outcome, code, ran_planned, now, run_us, ran_attempt, fence,"         \
+    " owner, skipped, note, history FROM stay) x LEFT JOIN @series r"                                        \
+    " ON x.series <> 0 AND r.id = x.series WHERE x.history <> 0 AND x.outcome <> 0),"                        \
+    " fallen AS (DELETE FROM @firing f USING gone g WHERE g.forked AND g.kind = 4"                           \
+    " AND NOT g.change_cancel AND f.series = g.series AND f.series <> 0 AND f.key IS NOT NULL"               \
+    " AND f.owner = 0 RETURNING f.id, f.series, f.handler, f.key, g.outcome, g.code, g.has_run, g.gave_up, " \
+    "g.now,"                                                                                                 \
+    " f.fence" DEAD_SOURCE "),"                                                                              \
+    " buried AS (INSERT INTO @dead " DEAD_COLUMNS " SELECT x.id, x.handler, x.key, x.series <> 0,"           \
+    " coalesce(r.definition, x.definition), coalesce(r.payload, x.payload), x.lane, x.keeps, x.revision,"    \
+    " x.planned, x.due, x.attempt, x.fence, x.firings,"                                                      \
+    " x.gave_up,"                                                                                            \
+    " CASE WHEN x.has_run THEN x.now ELSE x.last_end END,"                                                   \
+    " CASE WHEN x.has_run THEN x.code ELSE x.last_code END,"                                                 \
+    " CASE WHEN x.outcome = 1 THEN x.now ELSE x.last_success END FROM"                                       \
+    " (SELECT id, series, handler, key, outcome, code, has_run, gave_up, now, fence, definition, payload, "  \
+    "lane,"                                                                                                  \
+    " keeps, revision, planned, due, attempt, firings, last_end, last_code, last_success FROM gone"          \
+    " WHERE kind = 4 AND NOT change_cancel AND NOT forked UNION ALL"                                         \
+    " SELECT id, series, handler, key, outcome, code, has_run, gave_up, now, fence, definition, payload, "   \
+    "lane,"                                                                                                  \
+    " keeps, revision, planned, due, attempt, firings, last_end, last_code, last_success FROM fallen) x"     \
     " LEFT JOIN @series r ON x.series <> 0 AND r.id = x.series)"
 
 /* A FORK gives the key to a new row. The INSERT reads what the UPDATE returns, so the key is free by then. */
@@ -164,11 +169,11 @@
 #define CLAIM_RETURNED                                                            \
     "f.id, f.series, f.planned, f.due, f.fence, f.attempt, f.firings, f.gave_up," \
     " f.last_success, f.history, f.handler, f.key, f.forked, f.definition, f.payload, f.last_end, f.lane"
-#define CLAIM_COLUMNS                                                                                   \
-    " SELECT c.id, c.series, coalesce(r.revision, 0), c.planned, c.due, c.fence, c.attempt, c.firings," \
-    " CASE WHEN r.told > c.last_end THEN r.gave_up ELSE c.gave_up END,"                                 \
-    " greatest(c.last_success, r.last_success), c.history, array_position($5::text[], c.handler) - 1,"  \
-    " coalesce(c.key, r.key), c.definition, c.payload, c.forked, c.lane"                                \
+#define CLAIM_COLUMNS                                                                                      \
+    " SELECT c.id, c.series, coalesce(r.revision, 0), c.planned, c.due, c.fence, c.attempt, c.firings,"    \
+    " CASE WHEN r.told > c.last_end THEN r.gave_up ELSE c.gave_up END,"                                    \
+    " greatest(c.last_success, r.last_success), c.history, array_position($5::text[], c.handler) - 1,"     \
+    " coalesce(c.key, r.key), c.definition, c.payload, c.forked, c.lane, greatest(c.last_end, r.last_end)" \
     " FROM c LEFT JOIN @series r ON c.series <> 0 AND r.id = c.series"
 #define CLAIM                                                                                       \
     "WITH c AS (UPDATE @firing f SET owner = $1::bigint, attempt = f.attempt + 1, started = false," \
@@ -231,7 +236,7 @@
 
 #define HISTORY_COLUMNS                                                                                   \
     "SELECT h.id, h.task, h.handler, h.key, h.outcome, h.code, h.planned, h.started, h.ended, h.attempt," \
-    " h.fence, h.node, h.note FROM @history h WHERE h.id < $1::bigint AND ($3::bigint = 0 OR"             \
+    " h.fence, h.node, h.note, h.skipped FROM @history h WHERE h.id < $1::bigint AND ($3::bigint = 0 OR"  \
     " h.outcome = $3) AND ($4::bigint = 0 OR h.outcome IN (2, 3, 4)) AND h.ended >= $5::bigint"
 
 /* clang-format off */

@@ -6,6 +6,14 @@
  *            them. If that is not the one in hand, the firing is settled as skipped and advanced to it, so
  *            the store knows which planned time runs, and all attempts of it are one firing. Later attempts
  *            are not subject to the policy: the firing may have had an effect.
+ * Busy       When a run has ended that started at S and ended at E, let N be the planned time after the one that
+ *            ran. Times after S and up to E came during the run. If N is one of them, the rule `busy` decides:
+ *            HORA_BUSY_SKIP continues with the first time after E, HORA_BUSY_QUEUE with the latest busy_max of
+ *            the times from N to E. If N came before S, it is planned as it is, and counts as missed when it
+ *            starts; but HORA_BUSY_QUEUE decides here, too, as long as N was not missed at S, because the
+ *            queue could grow without limit otherwise. A firing in the queue is late, for `missed`, from the
+ *            end of the latest run on (last_end of the claim): the run before it does not make it miss its
+ *            time, but a stop of all nodes and a pause of the task do.
  * Grace      No attempt starts later than `grace` after the planned time.
  * Overlap    The row with the key is the next firing. FORK puts the following firing into a new row and
  *            leaves the old one to the run.
@@ -14,7 +22,8 @@
  *            settles it with DONE.
  *
  * The search among the times of cron and triggers visits at most COUNTED of them. If more have passed, the
- * firing advances by that many, and the search continues when it is claimed again. */
+ * firing advances by that many, and the search continues when it is claimed again, by `missed`. For `busy`, a
+ * cron expression is searched from E on, so only the number of skipped times is limited. */
 #include "rules.h"
 
 #include <assert.h>
@@ -177,14 +186,32 @@ static int64_t left_out(const hora__definition *definition, int64_t last)
     }
 }
 
+/* Whether a planned time, waiting at `now`, counts as missed. */
+static bool is_missed(const hora__definition *definition, const hora__claim *claim, int64_t planned,
+                      int64_t now)
+{
+    bool queues = definition->busy == HORA_BUSY_QUEUE && !HORA__STORE_FAULT(QUEUED_IS_MISSED);
+    int64_t since = queues && claim->last_end > planned ? claim->last_end : planned;
+    return difference(now, since) > definition->missed_after_us;
+}
+
+/* The time up to which planned times have passed. */
+static int64_t until(const hora__definition *definition, int64_t now)
+{
+    return now < definition->end_us ? now : definition->end_us;
+}
+
 static decision decide_rate(const hora__definition *definition, bool missed, int64_t planned, int64_t now)
 {
     int64_t late = difference(now, planned), period = definition->period_us;
     assert(late >= 0 && period > 0);
-    int64_t k = missed ? left_out(definition, late / period) : 0;
+    int64_t last = difference(until(definition, now), planned) / period;
+    int64_t k = missed ? left_out(definition, last) : 0;
     int64_t first = late > definition->grace_us ? (late - definition->grace_us - 1) / period + 1 : 0;
     if (k < first)
         k = first;
+    if (k > last + 1) /* the end comes before the end of the grace period */
+        k = last + 1;
     return (decision){at(planned, period, k), k};
 }
 
@@ -202,12 +229,13 @@ static decision decide_asked(const hora__definition *definition, const hora_trig
     int64_t last = 0, runs = claim->firings;
     if (missed) {
         int64_t time = step(definition, trigger, claim->planned, runs, now);
-        for (; time <= now && last < COUNTED; last++)
+        for (; time <= until(definition, now) && last < COUNTED; last++)
             time = step(definition, trigger, time, runs, now);
     }
     int64_t aim = missed ? left_out(definition, last) : 0;
     decision result = {claim->planned, 0};
-    while (result.planned != HORA__NEVER && result.skipped <= COUNTED &&
+    while (result.planned != HORA__NEVER && result.planned <= definition->end_us &&
+           result.skipped <= COUNTED &&
            (result.skipped < aim || difference(now, result.planned) > definition->grace_us)) {
         result.planned = step(definition, trigger, result.planned, runs, now);
         result.skipped++;
@@ -221,7 +249,7 @@ static decision decide(const hora__definition *definition, const hora_trigger *t
 {
     int64_t late = difference(now, claim->planned);
     bool missed = (claim->attempt <= 1 || HORA__STORE_FAULT(SKIPS_LATE_RETRY)) && !claim->forked &&
-                  late > definition->missed_after_us;
+                  is_missed(definition, claim, claim->planned, now);
     decision same = {claim->planned, 0};
     if (late <= 0 || (!missed && late <= definition->grace_us) || HORA__STORE_FAULT(RUNS_LATE))
         return same;
@@ -229,6 +257,59 @@ static decision decide(const hora__definition *definition, const hora_trigger *t
         return late > definition->grace_us ? (decision){HORA__NEVER, 1} : same;
     return definition->kind == HORA__KIND_RATE ? decide_rate(definition, missed, claim->planned, now)
                                                : decide_asked(definition, trigger, missed, claim, now);
+}
+
+/* ---- times that came during a run ---- */
+
+/* The latest `keep` times of a cron expression up to `last`: the first of them, or the first after `last`. */
+static int64_t latest_of_cron(const hora__definition *definition, int64_t last, int64_t keep)
+{
+    hora_instant at = hora__instant_of_us(hora__sum(last, 1));
+    for (; keep > 0; keep--)
+        if (hora_cron_previous(definition->cron, definition->zone, at, &at) <= 0)
+            return HORA__NEVER;
+    return at.ns > hora__ns_of_us(last) ? next_of_cron(definition, last) : hora__us_ceil(at);
+}
+
+/* Decides with which of the times from `first` to now the series continues, if it keeps the latest `keep` of
+ * them; keep = 0 is the first time after now. */
+static decision keep_latest(const hora__definition *definition, const hora_trigger *trigger, int64_t first,
+                            int64_t keep, int64_t firings, int64_t now)
+{
+    int64_t count = 0, time = first, last = until(definition, now);
+    if (definition->kind == HORA__KIND_RATE)
+        count = difference(last, first) / definition->period_us + 1;
+    else
+        for (; time <= last && count < COUNTED; count++)
+            time = step(definition, trigger, time, firings, now);
+    int64_t skipped = (count > keep ? count - keep : 0) + HORA__STORE_FAULT(BUSY_OFF_BY_ONE);
+    if (definition->kind == HORA__KIND_RATE)
+        return (decision){at(first, definition->period_us, skipped), skipped};
+    if (definition->kind == HORA__KIND_CRON && time <= last)
+        return (decision){latest_of_cron(definition, last, keep), skipped};
+    time = first;
+    for (int64_t i = 0; i < skipped; i++)
+        time = step(definition, trigger, time, firings, now);
+    return (decision){time, skipped};
+}
+
+/* Applies the rule `busy` to the settlement of a run, which plans the next time. */
+static void leave_out_busy(const hora__definition *definition, const hora_trigger *trigger,
+                           const hora__claim *claim, int64_t run_us, int64_t now, hora__settle *settle)
+{
+    bool queues = definition->busy == HORA_BUSY_QUEUE;
+    int64_t first = settle->planned, start = difference(now, run_us);
+    if (settle->kind != HORA__SETTLE_ADVANCE || settle->after_now || definition->busy == HORA_BUSY_MISSED ||
+        first > now)
+        return;
+    if (first <= start && (!queues || is_missed(definition, claim, first, start)))
+        return;
+    decision to = keep_latest(definition, trigger, first, queues ? definition->busy_max : 0,
+                              hora__sum(claim->firings, 1), now);
+    settle->planned = settle->due = to.planned;
+    settle->skipped = to.skipped;
+    if (to.planned == HORA__NEVER || to.planned > definition->end_us)
+        settle->kind = HORA__SETTLE_DONE;
 }
 
 /* ---- before a run ---- */
@@ -292,6 +373,7 @@ static hora__settle skipped_to(const hora__definition *definition, const hora_tr
              hora__sum(claim->firings, 1) >= definition->count)
         settle.kind = HORA__SETTLE_DONE;
     settle.outcome = HORA_RUN_SKIPPED;
+    settle.run_us = HORA__NO_RUN;
     settle.history = claim->history;
     settle.skipped = to.skipped;
     return settle;
@@ -352,6 +434,7 @@ void hora__rules_skip(const hora__definition *definition, const hora_trigger *ne
 {
     *ret_settle = ended(definition, next, claim, 0, now);
     ret_settle->outcome = HORA_RUN_SKIPPED;
+    ret_settle->run_us = HORA__NO_RUN;
     ret_settle->history = claim->history;
     ret_settle->skipped = 1;
 }
@@ -373,12 +456,23 @@ static int64_t pause_after(const hora__definition *definition, int attempt, uint
     return pause < (double)definition->back_off_max_us ? (int64_t)pause : definition->back_off_max_us;
 }
 
-static hora__settle after_failure(const hora__definition *definition, const hora_trigger *next,
-                                  const hora__claim *claim, int64_t run_us, int64_t now, uint64_t random)
+/* Whether another attempt follows a failure. */
+static bool has_retry(const hora__definition *definition, const hora__claim *claim, const hora__run_end *end)
 {
-    if (definition->delivery != HORA_AT_MOST_ONCE && claim->attempt < definition->max_attempts) {
+    bool forbidden = end->sets_retry && end->retry_us < 0 && !HORA__STORE_FAULT(RETRY_FORBIDDEN_RUNS);
+    return definition->delivery != HORA_AT_MOST_ONCE && claim->attempt < definition->max_attempts &&
+           !forbidden;
+}
+
+static hora__settle after_failure(const hora__definition *definition, const hora_trigger *next,
+                                  const hora__claim *claim, const hora__run_end *end, int64_t run_us,
+                                  int64_t now, uint64_t random)
+{
+    if (has_retry(definition, claim, end)) {
         hora__settle retry = settlement(claim, HORA__SETTLE_RETRY);
-        retry.due = pause_after(definition, claim->attempt, random);
+        retry.due = end->sets_retry && !HORA__STORE_FAULT(RETRY_PAUSE_IGNORED)
+                        ? end->retry_us
+                        : pause_after(definition, claim->attempt, random);
         retry.after_now = true;
         retry.outcome = HORA_RUN_FAILED;
         return retry;
@@ -394,23 +488,27 @@ static hora__settle after_failure(const hora__definition *definition, const hora
 }
 
 void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
-                       int asked, int code, int64_t run_us, int64_t now, uint64_t random,
+                       int asked, const hora__run_end *end, int64_t run_us, int64_t now, uint64_t random,
                        hora__settle *ret_settle)
 {
     hora__claim own = *claim;
     own.forked |= definition->overlap == HORA_OVERLAP_ALLOW && is_recurring(definition);
     hora__settle settle;
-    if (code != 0) {
-        settle = after_failure(definition, next, &own, run_us, now, random);
+    if (end->outcome != (hora_run_outcome)0 && !HORA__STORE_FAULT(OUTCOME_BY_CODE)) {
+        settle = ended(definition, next, &own, run_us, now);
+        settle.outcome = end->outcome;
+    } else if (end->code != 0) {
+        settle = after_failure(definition, next, &own, end, run_us, now, random);
     } else {
         settle = ended(definition, next, &own, run_us, now);
         settle.gave_up = 0;
         settle.outcome = HORA_RUN_SUCCEEDED;
     }
+    leave_out_busy(definition, next, &own, run_us, now, &settle);
     /* START has deleted the row of a one-shot task. */
     if (asked == HORA__SETTLE_START && !is_recurring(definition))
         settle.kind = (hora__settle_kind)0;
-    settle.code = code;
+    settle.code = end->code;
     settle.run_us = run_us;
     settle.history = own.history;
     *ret_settle = settle;

@@ -41,13 +41,22 @@ bool hora__rules_asks_again(const hora__definition *definition, const hora_trigg
 void hora__rules_skip(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
                       int64_t now, hora__settle *ret_settle);
 
-/* The settlement after a run. `code` is what the handler returned, `run_us` how long it took. `asked` is the
+/* What the handler said of a run that has ended. */
+typedef struct hora__run_end {
+    int code;
+    hora_run_outcome outcome; /* HORA_RUN_SKIPPED or HORA_RUN_STOPPED, whatever the code; 0: by the code */
+    bool sets_retry;          /* retry_us counts instead of the back-off */
+    int64_t retry_us;         /* the pause before the next attempt; negative: there is none */
+    hora__bytes note;
+} hora__run_end;
+
+/* The settlement after a run. `end` is what the handler said, `run_us` how long it took. `asked` is the
  * kind of settlement that was sent before the run, START or FORK, or 0. `random` is a random number, for
- * jitter. The caller adds note. A one-shot task with START needs no settlement: the kind is 0. A firing that
+ * jitter. The caller adds owner and note. A one-shot task with START needs no settlement: the kind is 0. A firing that
  * may overlap and had START is usually stale, because START has deleted it, unless it was cancelled
  * before. */
 void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
-                       int asked, int code, int64_t run_us, int64_t now, uint64_t random,
+                       int asked, const hora__run_end *end, int64_t run_us, int64_t now, uint64_t random,
                        hora__settle *ret_settle);
 
 #endif

@@ -221,6 +221,7 @@ static bool read_claim(hora__sqlite *store, sqlite3_stmt *statement, hora__claim
     claim->attempt = (int)sqlite3_column_int64(statement, column++);
     claim->firings = sqlite3_column_int64(statement, column++);
     claim->gave_up = sqlite3_column_int64(statement, column++);
+    claim->last_end = sqlite3_column_int64(statement, column++);
     claim->last_success = sqlite3_column_int64(statement, column++);
     claim->history = sqlite3_column_int64(statement, column++) != 0;
     claim->lane = (int)sqlite3_column_int64(statement, column++);

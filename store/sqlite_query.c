@@ -226,6 +226,7 @@ static hora_run_record record_of(const rows *portion, const struct cell *cells)
         .node = number(portion, cells, 11),
         .note = text(portion, cells, 12),
         .note_size = cells[12].bytes,
+        .skipped = number(portion, cells, 13),
     };
 }
 

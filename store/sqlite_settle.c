@@ -28,7 +28,7 @@ static int64_t due_of(const hora__settle *settle, int64_t now)
 
 typedef struct run_record {
     int outcome, code;
-    int64_t planned, started, attempt;
+    int64_t planned, started, attempt, skipped;
     hora__bytes note;
 } run_record;
 
@@ -36,7 +36,7 @@ static void write_record(hora__connection *connection, int64_t id, int64_t fence
                          const run_record *run, int64_t now)
 {
     const int64_t numbers[] = {id,  run->outcome, run->code, run->planned, run->started,
-                               now, run->attempt, fence,     node};
+                               now, run->attempt, fence,     node,         run->skipped};
     enum { COUNT = sizeof numbers / sizeof *numbers };
     sqlite3_stmt *statement = hora__sqlite_use(connection, HORA__SQL_RECORD);
     for (int i = 0; i < COUNT; i++)
@@ -56,13 +56,13 @@ void hora__sqlite_record_lost(hora__connection *connection, const hora__sqlite_r
 
 static void record_run(hora__connection *connection, const hora__settle *settle, int64_t now)
 {
-    bool ran = settle->outcome != HORA_RUN_SKIPPED;
     write_record(connection, settle->id, settle->fence, settle->owner,
                  &(run_record){.outcome = (int)settle->outcome,
                                .code = settle->code,
                                .planned = settle->ran_planned,
-                               .started = ran ? now - settle->run_us : 0,
+                               .started = settle->run_us >= 0 ? now - settle->run_us : 0,
                                .attempt = settle->attempt,
+                               .skipped = settle->skipped,
                                .note = settle->note},
                  now);
 }
@@ -70,7 +70,7 @@ static void record_run(hora__connection *connection, const hora__settle *settle,
 static void note_outcome(hora__sqlite_row *row, const hora__settle *settle, int64_t now)
 {
     row->gave_up = settle->gave_up;
-    if (settle->outcome == 0 || settle->outcome == HORA_RUN_SKIPPED)
+    if (!hora__settle_has_run(settle))
         return;
     row->last_end = now;
     row->last_code = settle->code;
@@ -236,14 +236,12 @@ static sqlite3_stmt *use_for_claim(hora__connection *connection, hora__sql sql, 
 /* True if one statement has settled it. */
 static bool settle_quickly(hora__connection *connection, const hora__settle *settle, int64_t now)
 {
-    bool ran = settle->outcome == HORA_RUN_SUCCEEDED || settle->outcome == HORA_RUN_FAILED ||
-               settle->outcome == HORA_RUN_GAVE_UP;
     if (settle->history)
         return false;
     sqlite3_stmt *statement;
     if (settle->kind == HORA__SETTLE_DONE) {
         statement = use_for_claim(connection, HORA__SQL_DONE, settle);
-    } else if (settle->kind == HORA__SETTLE_ADVANCE && ran) {
+    } else if (settle->kind == HORA__SETTLE_ADVANCE && hora__settle_has_run(settle)) {
         statement = use_for_claim(connection, HORA__SQL_ADVANCE, settle);
         hora__sqlite_int(connection, statement, 4, planned_of(settle, now));
         hora__sqlite_int(connection, statement, 5, due_of(settle, now));

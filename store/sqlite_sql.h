@@ -61,7 +61,7 @@
     "  id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, handler TEXT NOT NULL, key TEXT,"  \
     "  outcome INTEGER NOT NULL, code INTEGER NOT NULL, planned INTEGER NOT NULL,"                     \
     "  started INTEGER NOT NULL, ended INTEGER NOT NULL, attempt INTEGER NOT NULL,"                    \
-    "  fence INTEGER NOT NULL, node INTEGER NOT NULL, note BLOB) STRICT;"                              \
+    "  fence INTEGER NOT NULL, node INTEGER NOT NULL, skipped INTEGER NOT NULL, note BLOB) STRICT;"    \
     "CREATE INDEX hora_history_key ON hora_history (key, id) WHERE key IS NOT NULL;"                   \
     "CREATE INDEX hora_history_outcome ON hora_history (outcome, id) WHERE outcome <> 1;"              \
     "CREATE INDEX hora_history_ended ON hora_history (ended);"
@@ -84,15 +84,15 @@
     " 0, f.firings, f.gave_up, f.last_end, f.last_code, f.last_success, f.lane,"                         \
     " coalesce(s.definition, f.definition), CASE WHEN f.series = 0 THEN f.payload ELSE s.payload END"    \
     " FROM hora_dead f LEFT JOIN hora_series s ON s.id = f.series"
-#define HORA__SELECT_RECORDS                                                                            \
-    "SELECT id, task, handler, key, outcome, code, planned, started, ended, attempt, fence, node, note" \
-    " FROM hora_history"
+#define HORA__SELECT_RECORDS                                                                             \
+    "SELECT id, task, handler, key, outcome, code, planned, started, ended, attempt, fence, node, note," \
+    " skipped FROM hora_history"
 
 /* Columns of a claim, in the order that sqlite_node.c reads. */
-#define HORA__SELECT_CLAIMS                                                                                \
-    "SELECT id, series, CASE WHEN series <> 0 THEN (SELECT revision FROM hora_series s"                    \
-    " WHERE s.id = hora_firing.series) END, planned, due, fence, attempt, firings, gave_up, last_success," \
-    " history, lane, forked, handler, CASE WHEN forked THEN (SELECT key FROM hora_series s"                \
+#define HORA__SELECT_CLAIMS                                                                               \
+    "SELECT id, series, CASE WHEN series <> 0 THEN (SELECT revision FROM hora_series s"                   \
+    " WHERE s.id = hora_firing.series) END, planned, due, fence, attempt, firings, gave_up, last_end,"    \
+    " last_success, history, lane, forked, handler, CASE WHEN forked THEN (SELECT key FROM hora_series s" \
     " WHERE s.id = hora_firing.series) ELSE key END, definition, payload FROM hora_firing"
 /* What can be claimed: lane, earliest and latest due time, limit. */
 #define HORA__WHERE_DUE                                                       \
@@ -145,9 +145,9 @@
             " gave_up, last_end, last_code, last_success, history, revision, definition, payload"           \
             " FROM hora_firing WHERE id = ?1")                                                              \
     X(RECORD, "INSERT INTO hora_history (task, handler, key, outcome, code, planned, started, ended,"       \
-              " attempt, fence, node, note) SELECT f.id, f.handler, coalesce(f.key, s.key), ?2, ?3, ?4,"    \
-              " ?5, ?6, ?7, ?8, ?9, ?10 FROM hora_firing f LEFT JOIN hora_series s ON s.id = f.series"      \
-              " WHERE f.id = ?1")                                                                           \
+              " attempt, fence, node, skipped, note) SELECT f.id, f.handler, coalesce(f.key, s.key), ?2,"   \
+              " ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM hora_firing f LEFT JOIN hora_series s"            \
+              " ON s.id = f.series WHERE f.id = ?1")                                                        \
     /* settle */                                                                                            \
     X(DONE, "DELETE FROM hora_firing WHERE id = ?1 AND owner = ?2 AND fence = ?3 AND series = 0"            \
             " AND change_due IS NULL")                                                                      \

@@ -310,7 +310,7 @@ int hora_store_history(hora_store *store, const hora_history_filter *given, hora
         return error;
     if (fn == NULL)
         return hora__store_refuse(reason, HORA_EINVAL, "fn", "fn is NULL");
-    if (filter.outcome < 0 || filter.outcome > HORA_RUN_SKIPPED || filter.limit < 0)
+    if (filter.outcome < 0 || filter.outcome > HORA_RUN_STOPPED || filter.limit < 0)
         return hora__store_refuse(reason, HORA_EINVAL, filter.limit < 0 ? "limit" : "outcome",
                                   "outcome is %d and limit is %lld", (int)filter.outcome,
                                   (long long)filter.limit);

@@ -37,6 +37,7 @@ struct job_trigger {
     hora_cron *cron;   /* CRON */
     hora_zone *zone;   /* CRON */
     bool unix_dialect; /* CRON: five fields, and either day field is enough */
+    bool both_days;    /* CRON: five fields, but both day fields must match (`days: and`) */
     hora_dst dst;      /* CRON */
     hora_ns period;    /* EVERY and DELAY: at least 1 s. AT_START: the delay, 0 or more */
     hora_instant from; /* EVERY: a time of the grid; 1970-01-01T00:00:00Z unless given */
@@ -66,14 +67,14 @@ enum job_back_off { BACK_OFF_CONSTANT, BACK_OFF_LINEAR, BACK_OFF_EXPONENTIAL };
 
 /* When to try a failed run again. */
 struct job_retry {
-    int count;                 /* further attempts after the first, 0 to 1000 */
+    int count; /* further attempts after the first, 0 to 1000 */
     enum job_back_off back_off;
-    hora_ns delay;             /* before the second attempt */
-    hora_ns max;               /* the longest pause */
-    double jitter;             /* 0 to 1: a random part of each pause, by which it is shortened */
-    bool codes[256];           /* exit statuses that are worth another attempt */
-    bool signals, timeouts;    /* so are ends by a signal, and timeouts */
-    bool past_next;            /* try again although the next planned time would have come */
+    hora_ns delay;          /* before the second attempt */
+    hora_ns max;            /* the longest pause */
+    double jitter;          /* 0 to 1: a random part of each pause, by which it is shortened */
+    bool codes[256];        /* exit statuses that are worth another attempt */
+    bool signals, timeouts; /* so are ends by a signal, and timeouts */
+    bool past_next;         /* try again although the next planned time would have come */
 };
 
 /* Each limit is a setrlimit limit, or -1: as the runner has it. Sizes in bytes. */
@@ -90,15 +91,16 @@ struct job_variable {
 };
 
 struct job_environment {
-    bool clean; /* start with PATH, HOME, SHELL, USER, LOGNAME and LANG only; otherwise with the runner's own */
+    /* start with PATH, HOME, SHELL, USER, LOGNAME and LANG only; otherwise with the runner's own */
+    bool clean;
     struct job_variable *variables; /* added in this order: files first, then those of the job */
     size_t count;
 };
 
 /* A command: a text for the shell, or the words of a program. */
 struct job_command {
-    char *shell;  /* the text; NULL: argv */
-    char **argv;  /* ends with NULL */
+    char *shell; /* the text; NULL: argv */
+    char **argv; /* ends with NULL */
 };
 
 enum job_after_when { AFTER_SUCCESS, AFTER_FAILURE, AFTER_ALWAYS };
@@ -113,6 +115,7 @@ struct job_after {
 struct job_calendar {
     char *name;
     hora_calendar *calendar;
+    char *text; /* what it excludes, in a form of its own: equal if that is the same */
     struct place place;
 };
 
@@ -130,11 +133,11 @@ struct job_log {
 };
 
 struct job {
-    char *name; /* 1 to 100 of A-Z a-z 0-9 _ - . and not first . or - */
+    char *name;        /* 1 to 100 of A-Z a-z 0-9 _ - . and not first . or - */
     char *description; /* NULL: none */
     struct place place;
     struct job_command command;
-    char *shell; /* the program for command.shell: /bin/sh unless given */
+    char *shell;  /* the program for command.shell: /bin/sh unless given */
     bool enabled; /* false: it is known, and runs only on request */
 
     struct job_trigger *triggers;
@@ -143,6 +146,7 @@ struct job {
     size_t after_count;
     hora_calendar **calendars; /* times that one of them excludes are no times of the job */
     char **calendar_names;
+    char **calendar_texts; /* job_calendar.text of each */
     size_t calendar_count;
     hora_ns spread; /* a fixed delay below this, from the name; 0: none */
     hora_ns jitter; /* a random delay below this for each run; 0: none */
@@ -157,17 +161,17 @@ struct job {
     hora_ns timeout;    /* of one attempt; 0: none */
     hora_ns kill_after; /* between SIGTERM and SIGKILL */
     struct job_retry retry;
-    int give_up_after; /* failed runs in a row; 0: never */
+    int give_up_after;  /* failed runs in a row; 0: never */
     bool ok_codes[256]; /* exit statuses that count as success: 0 unless given */
 
-    char *user;      /* NULL: that of the runner */
+    char *user;       /* NULL: that of the runner */
     char *user_group; /* NULL: that of the user */
-    char *directory; /* NULL: HOME of the user if `user` is given, otherwise that of the runner */
-    int umask;       /* -1: as the runner */
-    int nice;        /* 0: as the runner */
+    char *directory;  /* NULL: HOME of the user if `user` is given, otherwise that of the runner */
+    int umask;        /* -1: as the runner */
+    int nice;         /* 0: as the runner */
     struct job_limits limits;
     struct job_environment environment;
-    char *input;       /* text for standard input; NULL: /dev/null */
+    char *input; /* text for standard input; NULL: /dev/null */
     size_t input_size;
     bool kill_background; /* when the command ends, kill what it left in its process group */
 
@@ -176,18 +180,18 @@ struct job {
     char **tags;
     size_t tag_count;
 
-    struct job_command guard;      /* runs first; if it fails, the run is skipped. shell and argv NULL: none */
+    struct job_command guard; /* runs first; if it fails, the run is skipped. shell and argv NULL: none */
     struct job_command on_success, on_failure, on_give_up; /* likewise */
-    char *ping;                    /* address for pings; NULL: none */
+    char *ping;                                            /* address for pings; NULL: none */
     struct job_log log;
     int64_t tail; /* bytes of output to keep in the run record, 0 to 48 KB */
 };
 
 /* Settings of the runner that a file may contain; each may be NULL or 0: not given. */
 struct job_settings {
-    char *store;        /* address of the store */
-    char *namespace;    /* distinguishes job files that share a store; "hora" unless given */
-    char *socket;       /* path of the control socket */
+    char *store;     /* address of the store */
+    char *namespace; /* distinguishes job files that share a store; "hora" unless given */
+    char *socket;    /* path of the control socket */
     char *log_directory;
     char *metrics_file; /* written every metrics_every */
     hora_ns metrics_every;

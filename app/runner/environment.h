@@ -3,6 +3,7 @@
 #ifndef APP_ENVIRONMENT_H
 #define APP_ENVIRONMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "jobs/job.h"
@@ -14,9 +15,10 @@ struct environment {
 };
 
 /* Starts with the environment of the runner or, if `clean`, with PATH, HOME, SHELL, USER, LOGNAME and LANG
- * only. With a user other than the runner's, HOME, SHELL, USER and LOGNAME are those of that user. The
- * variables that only concern the runner itself (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID, LISTEN_FDS,
- * LISTEN_PID, LISTEN_FDNAMES) are never passed on. */
+ * only; what the runner lacks of them, except LANG, comes from the user database. With a user other than the
+ * runner's, HOME, SHELL, USER and LOGNAME are those of that user. The variables that only concern the runner
+ * itself (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID, LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES) are never passed
+ * on. */
 void environment_start(struct environment *environment, bool clean, const char *user, const char *home,
                        const char *shell);
 /* Sets a variable; replaces an earlier one. */

@@ -68,8 +68,8 @@ static int make_parts(struct loop *loop, hora_error *reason)
 {
     int error = hora_queue_new_linked(HORA_UNBOUNDED, NULL, &loop->inbox, reason);
     if (error == 0)
-        error = hora_scheduler_new_single(
-            HORA_SCHEDULER_OPTIONS(.name = "timers", .clock = loop->monotonic), &loop->timers, reason);
+        error = hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.name = "timers", .clock = loop->monotonic),
+                                          &loop->timers, reason);
     if (error == 0)
         error = hora_pool_new_fixed(ASKERS, HORA_POOL_OPTIONS(.name = "store", .clock = loop->monotonic),
                                     &loop->askers, reason);
@@ -171,6 +171,8 @@ void loop_run(struct loop *loop)
         while (loop->passing)
             pass(loop);
     }
+    while (loop->asking > 0)
+        (void)handle(loop, -1);
     while (handle(loop, 0))
         ;
 }
@@ -250,8 +252,8 @@ struct loop_timer_state {
     loop_message_fn fn;
     void *arg;
     bool pending;
-    bool freed;         /* by its owner */
-    hora_ns due;        /* while pending */
+    bool freed;        /* by its owner */
+    hora_ns due;       /* while pending */
     atomic_int on_way; /* messages under way */
 };
 

@@ -22,7 +22,7 @@ struct loop;
 struct loop *loop_new(hora_virtual_clock *clock);
 void loop_free(struct loop *loop);
 
-/* Runs until loop_stop, and handles what is there by then. */
+/* Runs until loop_stop, and then until all calls of loop_ask are answered and all messages are handled. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
@@ -40,7 +40,8 @@ struct loop_fd {
 };
 
 /* Starts to watch a descriptor; returns 0 or a negative errno. */
-int loop_watch(struct loop *loop, struct loop_fd *watch, int fd, uint32_t events, loop_fd_fn ready, void *arg);
+int loop_watch(struct loop *loop, struct loop_fd *watch, int fd, uint32_t events, loop_fd_fn ready,
+               void *arg);
 void loop_change(struct loop_fd *watch, uint32_t events);
 /* After it, `ready` is not called any more, also if the descriptor is ready already. */
 void loop_unwatch(struct loop_fd *watch);

@@ -72,11 +72,14 @@ struct job_set {
     int references;
 };
 
+/* A run of a job, or of a command that is told of the end of one (hook): on_success, on_failure, on_give_up.
+ * Hooks are tasks of the store, too, so that none is lost; they are in no group, and have no hooks. */
 struct run {
     struct run *next, **link; /* list of runner.runs */
     struct runner *runner;
-    struct job_state *state;  /* NULL: the job was removed from the files meanwhile */
-    struct job_set *set;      /* a reference, for `job` */
+    char *hook;              /* "on_success", ...; NULL: a run of the job itself */
+    struct job_state *state; /* NULL: the job was removed from the files meanwhile */
+    struct job_set *set;     /* a reference, for `job` */
     const struct job *job;
     const hora_run *store_run; /* detached; valid until hora_run_finish */
     char *id;                  /* JOB@20261117T030000Z: see run_id in run.c */
@@ -86,24 +89,32 @@ struct run {
     hora_instant planned, started, ended; /* `started` is 0 before the process was started */
     hora_ns started_at;                   /* monotonic */
     hora_instant last_success;
-    bool was_lost;  /* an earlier attempt of the firing was interrupted by a crash */
-    int failed_attempts; /* of this firing, before this one */
+    bool was_lost;             /* an earlier attempt of the firing was interrupted by a crash */
+    int failed_attempts;       /* of this firing, before this one */
+    int64_t failures_in_a_row; /* of the job, before this run */
     enum run_state run_state;
     enum stop_reason stop;
-    bool by_hand;   /* not a time of the schedule: hora run, or after another job */
+    bool arrived;              /* in the loop, and in the list of runs */
+    bool finished;             /* hora_run_finish was called */
+    struct group_state *group; /* NULL: none */
+    bool has_room;             /* it counts in its group and in runner.running */
+    bool start_checked;        /* its history was read, or does not matter */
+    bool by_hand;              /* not a time of the schedule: hora run, or after another job */
 
     struct process process;
     bool has_process, process_ended;
+    bool is_guard; /* the process is the guard */
     struct process_end end;
     char *start_error; /* the process could not be started */
     int pipes[2];      /* standard output and error of the process; -1: closed */
-    struct loop_fd pipe_watch[2], process_watch, input_watch;
-    int input_pipe;    /* to write job->input; -1: none */
-    size_t input_sent;
-    int cgroup;
+    struct loop_fd pipe_watch[2], process_watch;
+    char *input; /* for standard input, instead of that of the job; NULL: none */
+    int cgroup;  /* -1: none */
     struct capture *capture;
-    struct loop_timer timer; /* DELAYED, RUNNING (timeout), STOPPING (kill), DRAINING */
-    int64_t skipped_during;  /* planned times that were skipped while it ran */
+    struct loop_timer timer;     /* DELAYED, RUNNING (timeout), STOPPING (kill), DRAINING */
+    struct loop_timer pretended; /* simulate.c: the end of its process */
+    char *reason;                /* why it was skipped or failed without a process */
+    int64_t skipped_during;      /* planned times that were skipped while it ran */
 };
 
 /* A job, from the first reading of a file that has it until a reading of a file that does not. */
@@ -115,10 +126,10 @@ struct job_state {
     char *key;          /* in the store */
     char *trigger_name; /* JOB:HASH */
     hora_trigger *trigger;
-    struct job_log_file *log;      /* NULL: none */
-    struct loop_timer next_timer;  /* while a run is in progress: its next planned time */
-    hora_instant next_time;        /* the time that next_timer waits for */
-    int active;                    /* runs in hand, in any state */
+    struct job_log_file *log;     /* NULL: none */
+    struct loop_timer next_timer; /* while a run is in progress: its next planned time */
+    hora_instant next_time;       /* the time that next_timer waits for */
+    int active;                   /* runs in hand, in any state */
 
     /* since the runner started, for metrics */
     int64_t runs, succeeded, failed, skipped, cancelled, lost, retries, timeouts;
@@ -144,8 +155,8 @@ struct runner_options {
     const char *const *files;
     size_t file_count;
     struct jobs_options reading;
-    const char *store;     /* NULL: from the files, or the default */
-    const char *socket;    /* NULL: from the files, or the default */
+    const char *store;  /* NULL: from the files, or the default */
+    const char *socket; /* NULL: from the files, or the default */
     const char *log_directory;
     const char *node_name; /* NULL: the name of the host */
     bool quiet;            /* print errors and warnings only */
@@ -168,6 +179,7 @@ struct runner {
     struct run *runs; /* all runs in hand, the latest first */
     int running;      /* those that count against max_running */
     int max_running;
+    char *namespace;     /* of the keys in the store */
     char *store_address; /* without a password */
     char *socket_path;
     char *log_directory;
@@ -176,29 +188,48 @@ struct runner {
     hora_store *store;
     hora_durable *durable;
     hora_instant started;
-    bool stopping;        /* starts nothing more */
-    int signals;          /* that asked it to end */
+    bool stopping;           /* starts nothing more */
+    bool durable_is_stopped; /* the runner ends when no run is in hand */
+    int signals;             /* that asked it to end */
     hora_ns stop_within;
     bool store_is_connected;
-    char *store_error;    /* the latest one, while it is not connected */
+    char *store_error; /* the latest one, while it is not connected */
     int64_t events, reloads, failed_reloads;
-    char *reload_error;   /* of the latest reload; NULL: it succeeded */
-    struct control *control;    /* control/server.c */
+    char *reload_error;      /* of the latest reload; NULL: it succeeded */
+    struct control *control; /* control/server.c */
     struct metrics *metrics;
     struct pinger *pinger;
     struct follower *followers; /* events.c */
+    struct console *console;
+    hora_zone *local_zone; /* for the console */
+    bool has_colour;
+    const struct simulation *simulation; /* processes are pretended: simulate.c; NULL: they are not */
+    struct change_event *simulated_changes;
+    bool is_silent; /* the simulated period is over: what still happens is not reported */
+    bool reloading;
+    int files_fd; /* inotify; -1: the files are not watched */
+    struct loop_fd files_watch;
+    struct loop_timer files_timer;
+    int signals_fd;
+    struct loop_fd signals_watch;
+    struct loop_timer trim_timer; /* deletes old records */
+    struct watchdog *watchdog;    /* notify.c */
+    struct ended_wait *waits;     /* requests that wait until no run is in hand: commands.c */
+    int exit_status;
 };
 
 /* ---- runner.c ---- */
 
 struct job_state *runner_find(const struct runner *runner, const char *name);
+struct group_state *runner_find_group(const struct runner *runner, const char *name);
 /* The run with an id or with a unique beginning of one; also the name of a job, if it has one run in hand.
  * Returns NULL with a text. */
 struct run *runner_find_run(const struct runner *runner, const char *id, char *reason, size_t reason_size);
 
 /* ---- run.c ---- */
 
-/* Tells a run to end: SIGTERM, and SIGKILL after `kill_after` of the job; at once for STOP_LOST. */
+/* Tells a run to end: SIGTERM, and SIGKILL after `kill_after` of the job; at once for STOP_LOST. A run that is
+ * told a second time because of STOP_LOST or STOP_SHUTDOWN is killed. */
 void run_stop(struct run *run, enum stop_reason reason);
 const char *run_state_name(enum run_state state);
 /* The run as JSON: id, job, state, attempt, planned, started, seconds, pid, node, fence, waiting_for. */
@@ -232,7 +263,8 @@ void follower_remove(struct runner *runner, struct follower *follower);
  * text}. Called by the loop, later or at once. The reference is taken. */
 typedef void (*reply_fn)(json_t *reply, void *arg);
 
-void runner_request_run(struct runner *runner, const char *job, reply_fn reply, void *arg); /* has "run": its id */
+void runner_request_run(struct runner *runner, const char *job, reply_fn reply,
+                        void *arg); /* has "run": its id */
 void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg);
 void runner_request_cancel(struct runner *runner, const char *run, reply_fn reply, void *arg);
 void runner_request_reload(struct runner *runner, reply_fn reply, void *arg);

@@ -156,6 +156,20 @@ typedef enum hora_if_exists {
     HORA_IF_EXISTS_UPGRADE,
 } hora_if_exists;
 
+/* What happens to planned times of a recurring task that come while a run of it is in progress. It is decided
+ * when the run ends. A run that a later attempt follows has not ended the firing: the times that come before
+ * the last attempt starts count as missed. */
+typedef enum hora_busy {
+    /* they count as missed, and `missed` decides */
+    HORA_BUSY_MISSED = 0,
+    /* they are skipped: the next firing is the first planned time after the end of the run */
+    HORA_BUSY_SKIP,
+    /* the latest busy_max of them are made up, one after the other, immediately; earlier ones are skipped.
+     * Those that still wait when such a run ends count, too, so at most busy_max wait at any time. For
+     * `missed`, they are late only from the end of the latest run on; for `grace`, from their planned time */
+    HORA_BUSY_QUEUE,
+} hora_busy;
+
 /* A task to put into a store. Exactly one of fixed_rate, fixed_delay, cron and trigger makes it recurring;
  * with none of them it is one-shot. Fields with the name of a field of hora_schedule mean the same, unless
  * the comment says otherwise. All texts and the payload are copied. */
@@ -197,7 +211,7 @@ typedef struct hora_durable_task {
     int64_t count;
 
     /* recurring, not with fixed_delay: what happens to planned times that passed while no node was up or all
-     * were busy, or during a run. A firing counts as missed when it is more than missed_after late. Those
+     * were busy, or during a run (but see `busy`). A firing counts as missed when it is more than missed_after late. Those
      * that are not made up count as skipped */
     hora_missed missed;
     int missed_max;
@@ -210,6 +224,11 @@ typedef struct hora_durable_task {
      * With HORA_OVERLAP_ALLOW up to overlap_max (2 to 1000) firings run at a time, on any nodes */
     hora_overlap overlap;
     int overlap_max;
+    /* recurring, not with fixed_delay, with HORA_OVERLAP_NEVER: what happens to planned times that come while a
+     * run of the task is in progress. HORA_BUSY_QUEUE needs a busy_max from 1 to 1000. Up to 10000 skipped
+     * times of one run are counted */
+    hora_busy busy;
+    int busy_max;
 
     /* what a crash can do */
     hora_delivery delivery;
@@ -402,7 +421,7 @@ typedef struct hora_durable_info {
     /* firings that have ended, and those in a row whose attempts were used up */
     int64_t firings;
     int64_t failures_in_a_row;
-    /* end of the latest run and its outcome, and end of the latest successful run; 0 means none */
+    /* end of the latest run and its code, and end of the latest successful run; 0 means none */
     hora_instant last_end;
     int last_code;
     hora_instant last_success;
@@ -456,8 +475,11 @@ typedef enum hora_run_outcome {
     HORA_RUN_GAVE_UP,
     /* it never ended: the node crashed or lost its lease */
     HORA_RUN_LOST,
-    /* the planned time was missed and not made up, or the firing was too late or found overlap_max others */
+    /* the planned time was missed and not made up, or the firing was too late or found overlap_max others, or
+     * the handler said so (hora_run_set_outcome) */
     HORA_RUN_SKIPPED,
+    /* the handler ended the run early on purpose (hora_run_set_outcome): neither a success nor a failure */
+    HORA_RUN_STOPPED,
 } hora_run_outcome;
 
 /* The record of one run. The struct and what it points to are valid during the call. */
@@ -474,7 +496,7 @@ typedef struct hora_run_record {
     /* what the handler returned */
     int code;
     hora_instant planned;
-    /* 0 for a run that was skipped */
+    /* 0 for a firing that was skipped without a run, and for one that was lost */
     hora_instant started;
     hora_instant ended;
     int attempt;
@@ -483,6 +505,9 @@ typedef struct hora_run_record {
     /* what the handler left with hora_run_set_note; NULL means none */
     const char *note;
     size_t note_size;
+    /* how many planned times were left out: by `missed` and `grace` if the firing was skipped without a run, or
+     * by `busy` because they came during this run */
+    int64_t skipped;
 } hora_run_record;
 
 /* Receives one record; as hora_durable_info_fn. */
@@ -496,7 +521,7 @@ typedef struct hora_history_filter {
     const char *key;
     /* records with this outcome; 0 means any */
     hora_run_outcome outcome;
-    /* records of runs that did not succeed and were not skipped */
+    /* records of runs that failed or were lost: not those that succeeded, or were skipped or stopped */
     bool failed;
     /* records with a smaller id, to continue a listing; 0 means from the latest */
     int64_t before_id;
@@ -558,7 +583,8 @@ HORA_NODISCARD HORA_API int hora_store_get_stats(hora_store *store, hora_store_s
 /* A durable scheduler: one node of a store, which runs tasks. */
 typedef struct hora_durable hora_durable;
 
-/* One run of a handler. The struct and what it points to are valid until the handler returns. */
+/* One run of a handler. The struct and what it points to are valid until the handler returns, or until
+ * hora_run_finish if it has called hora_run_detach. */
 typedef struct hora_run {
     /* sizeof(hora_run) of the library */
     uint32_t struct_size;
@@ -583,12 +609,15 @@ typedef struct hora_run {
     hora_instant last_success;
     /* the durable scheduler that runs it */
     hora_durable *durable;
+    /* firings of the task in a row, before this one, whose attempts were used up */
+    int64_t failures_in_a_row;
 } hora_run;
 
 /* A handler. `arg` is that of hora_durable_add_handler. It returns 0, or a failure code, which is kept as is.
  * It runs on a thread of the scheduler. If the lease of the node is lost during the run, or the task is
  * cancelled, the thread is interrupted (hora/thread.h) and the calls below tell why. The run then should end
- * soon: after a lost lease, another node may run the same firing. */
+ * soon: after a lost lease, another node may run the same firing. A run that does not need the thread until its
+ * end can go on without it: hora_run_detach. */
 typedef int (*hora_handler_fn)(const hora_run *run, void *arg);
 
 /* hora_run_is_lost - test whether the lease of a run has ended, so that its outcome may not count
@@ -605,9 +634,66 @@ HORA_API bool hora_run_is_cancelled(const hora_run *run);
  *
  * A later call replaces the text. At most 64 KB.
  *
- * Ownership: the text is copied.   Threads: the thread of the handler.   Blocks: Never.
+ * Ownership: the text is copied.   Threads: the thread of the handler; after hora_run_detach any thread, one at
+ * a time.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ERANGE (too long), HORA_ENOMEM. */
 HORA_API int hora_run_set_note(const hora_run *run, const char *text, size_t size);
+
+/* hora_run_set_retry - set when the next attempt starts, if this one fails
+ *
+ * If attempts are left, the next one starts `pause` after the end of this one, instead of after the back-off of
+ * the task. A negative pause means that no further attempt follows: the firing gives up. A later call replaces
+ * the pause. Without a failure, and with HORA_AT_MOST_ONCE, it has no effect.
+ *
+ * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.   Errors: HORA_EINVAL. */
+HORA_API int hora_run_set_retry(const hora_run *run, hora_ns pause);
+
+/* hora_run_set_outcome - end the firing with HORA_RUN_SKIPPED or HORA_RUN_STOPPED, whatever the run returns
+ *
+ * There is no further attempt, and a recurring task continues with its next planned time. The code is recorded.
+ * The end of the latest successful run and the number of failures in a row do not change. A later call replaces
+ * the outcome. With HORA_EFFECT_ONCE, what the handler has written is committed if it returns 0; if the commit
+ * fails, the run has failed.
+ *
+ * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.
+ * Errors: HORA_EINVAL (NULL, or another outcome). */
+HORA_API int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome);
+
+/* Asks a detached run to end. It may call hora_run_is_lost and hora_run_is_cancelled to learn why, and
+ * hora_run_finish. It must return soon: the node does not renew its lease meanwhile. */
+typedef void (*hora_run_stop_fn)(const hora_run *run, void *arg);
+
+/* hora_run_detach - let a run outlive its handler
+ *
+ * The handler calls it, once. Its return value is then ignored, and the run continues until hora_run_finish,
+ * which another thread may call even before the handler has returned. So a program can have more runs in
+ * progress than threads: at most max_claimed of hora_durable_options.
+ *
+ * Instead of interrupting a thread, the durable scheduler calls stop(run, arg): when the lease is lost, when the
+ * task is cancelled, and when hora_durable_stop has waited for its timeout; at most once for each of these
+ * reasons. If there was a reason before, the function is called soon after this call, maybe before the handler
+ * returns. It runs on a thread of the durable scheduler, and no lock is held. It is called once at a time for a
+ * run, and not after hora_run_finish of the run has returned.
+ *
+ * Ownership: not transferred; arg must be valid until hora_run_finish has returned.
+ * Threads: the thread of the handler.   Blocks: Never.
+ * Errors: HORA_EINVAL (NULL, detached already, not called by the handler, or a transaction was begun with
+ * hora_run_begin_sqlite or hora_run_begin_postgres). */
+HORA_NODISCARD HORA_API int hora_run_detach(const hora_run *run, hora_run_stop_fn stop, void *arg);
+
+/* hora_run_finish - end a detached run
+ *
+ * `code` is what a handler would return: 0, or a failure code. The outcome is written soon, by the node. Call it
+ * exactly once; `run` is not valid afterwards. The handler of the run must not use `run` if it has not returned
+ * yet.
+ *
+ * If the stop function of the run is being called on another thread, the call waits until it has returned. So do
+ * not hold a lock that the stop function waits for. The stop function itself may call hora_run_finish.
+ *
+ * Ownership: not transferred.   Threads: Any thread.
+ * Blocks: until the stop function of the run has returned, if it is being called; never on the database.
+ * Errors: HORA_EINVAL (NULL, or the run is not detached). */
+HORA_API int hora_run_finish(const hora_run *run, int code);
 
 /* hora_run_begin_sqlite - begin the transaction of a run with HORA_EFFECT_ONCE
  *
@@ -712,10 +798,13 @@ HORA_NODISCARD HORA_API int hora_durable_add_handler(hora_durable *durable, cons
 
 /* hora_durable_add_trigger - register a trigger under a name; see `trigger` of hora_durable_task
  *
- * The times of the trigger refer to the wall clock, which is that of the store.
+ * The times of the trigger refer to the wall clock, which is that of the store. After hora_durable_start, tasks
+ * that wait for the trigger are taken at once. A trigger cannot be removed. The node asks it for times under a
+ * lock of the durable scheduler, so it must not call functions for the durable scheduler.
  *
- * Ownership: the durable scheduler takes a reference; the name is copied.   Threads: Owner; only before
- * hora_durable_start.   Blocks: Never.   Errors: as hora_durable_add_handler. */
+ * Ownership: the durable scheduler takes a reference until it is freed; the name is copied.
+ * Threads: Any thread, except in a trigger; before and after hora_durable_start.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_EEXIST, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_durable_add_trigger(hora_durable *durable, const char *name,
                                                      hora_trigger *trigger, hora_error *reason);
 
@@ -729,23 +818,24 @@ HORA_NODISCARD HORA_API int hora_durable_start(hora_durable *durable, hora_error
 /* hora_durable_stop - take no more firings, wait for runs in progress, and leave the store
  *
  * Firings that have not started are handed back to the store at once. Runs that are still in progress after
- * `timeout` are interrupted, and the call waits for `timeout` again, but at least a second; runs that do not
+ * `timeout` are interrupted, or their stop function is called (hora_run_detach), and the call waits for `timeout` again, but at least a second; runs that do not
  * end even then are handed back, too, and will be repeated elsewhere. Returns the number of runs that were
  * handed back. A second call returns 0.
  *
- * Ownership: not transferred.   Threads: Any thread, except in a handler.
+ * Ownership: not transferred.   Threads: Any thread, except in a handler or a stop function.
  * Blocks: until all runs have ended and their outcomes are in the database, or twice the timeout.
- * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler), HORA_EIO (the database could not be reached: the
+ * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler or a stop function), HORA_EIO (the database could not be reached: the
  * lease ends by itself), HORA_EFORKED. */
 HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_error *reason);
 
 /* hora_durable_free - stop a durable scheduler, and free it; NULL is allowed
  *
- * Waits for runs in progress, however long they take. Call hora_durable_stop first to limit that. If the
+ * Waits for runs in progress, however long they take: for handlers to return, and for hora_run_finish. Call hora_durable_stop first to limit that. If the
  * database cannot be reached, it waits for the rest of the lease.
  *
  * Ownership: on success it is freed, and its handlers are dropped.   Threads: Owner.
- * Blocks: until all handlers have returned.   Errors: HORA_EDEADLK (called by a handler), HORA_EFORKED. */
+ * Blocks: until all runs have ended.   Errors: HORA_EDEADLK (called by a handler or a stop function),
+ * HORA_EFORKED. */
 HORA_API int hora_durable_free(hora_durable *durable);
 
 /* The state of a durable scheduler at one moment. */
@@ -758,10 +848,11 @@ typedef struct hora_durable_status {
     bool has_lease;
     /* it is connected to the database */
     bool connected;
-    /* firings claimed and not started, and runs in progress */
+    /* firings claimed and not started, and runs in progress, also detached ones */
     int64_t claimed;
     int64_t running;
-    /* runs since the start: succeeded, failed, and those whose outcome did not count */
+    /* runs since the start: succeeded, failed, and those whose outcome did not count. A run that ends with
+     * HORA_RUN_STOPPED is neither of the first two */
     int64_t succeeded;
     int64_t failed;
     int64_t stale;

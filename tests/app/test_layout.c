@@ -7,6 +7,7 @@
 #include "demo_view.h"
 #include "figures.h"
 #include "harness.h"
+#include "width.h"
 
 enum { LINE = 4 * CANVAS_COLUMNS_MOST + 1 };
 
@@ -243,4 +244,63 @@ TEST_REAL(figures_are_short, "")
             test_fail(__FILE__, __LINE__, "%s, expected %s", DURATION(cases[i].time), cases[i].text);
     CHECK(strcmp(COUNT(0), "0") == 0 && strcmp(COUNT(999), "999") == 0);
     CHECK(strcmp(COUNT(100000), "100,000") == 0 && strcmp(COUNT(-123456), "-123,456") == 0);
+}
+
+TEST_REAL(texts_have_widths, "")
+{
+    static const struct {
+        const char *text;
+        int width;
+    } cases[] = {{"", 0},
+                 {"abc", 3},
+                 {"\xe4\xb8\x96\xe7\x95\x8c", 4}, /* two wide characters */
+                 {"e\xcc\x81", 1},                /* a letter and a combining accent */
+                 {"\xc3\xa9", 1},                 /* the same as one character */
+                 {"\x1b[0m", 4},                  /* "?[0m" */
+                 {"\xff\xc3", 2},                 /* not UTF-8: "??" */
+                 {"\xed\xa0\x80", 3},             /* half of a surrogate pair: not UTF-8 */
+                 {"\xc2\x85", 1},                 /* a control character: "?" */
+                 {"\xf0\x9f\x98\x80", 2}};        /* an emoji */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (width_of(cases[i].text) != cases[i].width)
+            test_fail(__FILE__, __LINE__, "case %zu: %d, expected %d", i, width_of(cases[i].text),
+                      cases[i].width);
+    CHECK_INT(width_fitting("\xe4\xb8\x96\xe7\x95\x8c", 3), 3);
+    CHECK_INT(width_fitting("abc", 3), 3);
+    CHECK_INT(width_fitting("abc", 0), 0);
+}
+
+/* Checks what a canvas of one row shows. */
+static void check_row(const struct canvas *canvas, const char *expected)
+{
+    char text[LINE];
+    (void)canvas_row_text(canvas, 0, text, sizeof text);
+    if (strcmp(text, expected) != 0)
+        test_fail(__FILE__, __LINE__, "\"%s\", expected \"%s\"", text, expected);
+}
+
+TEST_REAL(canvas_draws_wide_characters, "")
+{
+    static const char world[] = "\xe4\xb8\x96\xe7\x95\x8c";
+    struct canvas canvas = {.is_utf8 = true};
+    canvas_resize(&canvas, 1, 7);
+    CHECK_INT(area_put(area_whole(&canvas), 0, 0, STYLE_PLAIN, world), 4);
+    (void)area_put(area_whole(&canvas), 0, 4, STYLE_PLAIN, "abc");
+    check_row(&canvas, "\xe4\xb8\x96\xe7\x95\x8c"
+                       "abc");
+    (void)area_put(area_whole(&canvas), 0, 1, STYLE_PLAIN, "x"); /* over the second half of the first */
+    check_row(&canvas, " x\xe7\x95\x8c"
+                       "abc");
+    canvas_resize(&canvas, 1, 7);
+    (void)area_put_in(area_whole(&canvas), 0, 0, 4, false, STYLE_PLAIN, "\xe4\xb8\x96\xe7\x95\x8c!");
+    check_row(&canvas, "\xe4\xb8\x96\xe2\x80\xa6"); /* the second does not fit together with an ellipsis */
+    canvas_resize(&canvas, 1, 3);
+    (void)area_put(area_whole(&canvas), 0, 0, STYLE_PLAIN, world);
+    check_row(&canvas, "\xe4\xb8\x96?");
+    CHECK_INT(canvas.cut, 0);
+    canvas.is_utf8 = false;
+    canvas_resize(&canvas, 1, 7);
+    CHECK_INT(area_put(area_whole(&canvas), 0, 0, STYLE_PLAIN, world), 2);
+    check_row(&canvas, "??");
+    canvas_free(&canvas);
 }

@@ -337,6 +337,7 @@ static int dump_record(const hora_run_record *record, void *arg)
     dump_time(dump, "ended", record->ended);
     if (dump->exact)
         fprintf(dump->to, " fence %" PRId64, record->fence);
+    fprintf(dump->to, " skipped %" PRId64, record->skipped);
     fprintf(dump->to, " note %.*s\n", (int)record->note_size, record->note_size == 0 ? "" : record->note);
     return 0;
 }

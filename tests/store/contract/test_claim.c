@@ -18,6 +18,7 @@ CONTRACT(claim_a_firing)
     CHECK_INT(claim.attempt, 1);
     CHECK_INT(claim.firings, 0);
     CHECK_INT(claim.gave_up, 0);
+    CHECK_INT(claim.last_end, 0);
     CHECK_INT(claim.last_success, 0);
     CHECK(claim.history);
     CHECK(!claim.forked);
@@ -371,6 +372,7 @@ CONTRACT(claim_counts_what_a_series_knows)
     CHECK_INT(claim.firings, 1);
     CHECK_INT(claim.attempt, 1);
     CHECK_NOW(claim.last_success, now);
+    CHECK_TIME(claim.last_end, claim.last_success);
     int64_t success = claim.last_success;
     CHECK_INT(settle_one(&node, SETTLE(claim, node, ADVANCE, .after_now = true, .gave_up = 3,
                                        .outcome = HORA_RUN_GAVE_UP)),
@@ -379,6 +381,12 @@ CONTRACT(claim_counts_what_a_series_knows)
     CHECK_INT(claim.firings, 2);
     CHECK_INT(claim.gave_up, 3);
     CHECK_INT(claim.last_success, success);
+    CHECK(claim.last_end >= success);
+    int64_t end = claim.last_end;
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, ADVANCE, .after_now = true, .gave_up = 3,
+                                       .outcome = HORA_RUN_SKIPPED, .run_us = HORA__NO_RUN)),
+              HORA__SETTLED_OK);
+    CHECK_INT(claim_one(&node).last_end, end);
 }
 
 CONTRACT(claim_survives_closing)

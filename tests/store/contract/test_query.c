@@ -214,7 +214,7 @@ static void make_history(const hora__lease *node, const char *key, int count,
 }
 
 static const hora_run_outcome some_outcomes[] = {HORA_RUN_SUCCEEDED, HORA_RUN_FAILED, HORA_RUN_GAVE_UP,
-                                                 HORA_RUN_SKIPPED, HORA_RUN_LOST};
+                                                 HORA_RUN_SKIPPED,   HORA_RUN_LOST,   HORA_RUN_STOPPED};
 
 CONTRACT(history_nothing)
 {
@@ -224,16 +224,16 @@ CONTRACT(history_nothing)
 CONTRACT(history_filters)
 {
     hora__lease node = join();
-    make_history(&node, "a", 10, some_outcomes, 5);
-    make_history(&node, "b", 5, some_outcomes, 5);
-    CHECK_INT(read_history((hora_history_filter){0}), 15);
-    for (int i = 1; i < 15; i++)
+    make_history(&node, "a", 12, some_outcomes, 6);
+    make_history(&node, "b", 6, some_outcomes, 6);
+    CHECK_INT(read_history((hora_history_filter){0}), 18);
+    for (int i = 1; i < 18; i++)
         CHECK(records[i].record.id < records[i - 1].record.id); /* the latest first */
     CHECK_TEXT(records[0].key, "b");
-    CHECK_INT(read_history((hora_history_filter){.key = "a"}), 10);
-    CHECK_INT(records[0].record.code, 9);
+    CHECK_INT(read_history((hora_history_filter){.key = "a"}), 12);
+    CHECK_INT(records[0].record.code, 11);
     CHECK_INT(read_history((hora_history_filter){.key = "A"}), 0);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         CHECK_INT(read_history((hora_history_filter){.outcome = some_outcomes[i]}), 3);
         CHECK_INT(read_history((hora_history_filter){.key = "b", .outcome = some_outcomes[i]}), 1);
     }

@@ -198,7 +198,8 @@ static hora__settle pick_settle(const struct both_claims *held, int store, hora_
         .overlap_max = 1 + (int)(luck % 3),
         .outcome = outcome,
         .code = 3 * (int)outcome,
-        .run_us = 5,
+        .run_us = outcome == HORA_RUN_SKIPPED && luck % 2 == 0 ? HORA__NO_RUN : 5,
+        .skipped = luck % 4,
         .gave_up = outcome == HORA_RUN_GAVE_UP ? held->of[1].gave_up + 1 : 0,
         .history = held->of[store].history,
         .attempt = held->of[store].attempt,
@@ -241,6 +242,8 @@ static void compare_claims(const hora__claim *got, const hora__claim *want)
         same("due", got->due, want->due);
         if (!want->forked)
             same("last_success", got->last_success, want->last_success);
+        if (!want->forked)
+            same("last_end", got->last_end, want->last_end);
         same("fence", got->fence, want->fence);
         same("revision", got->revision, want->revision);
     }
@@ -332,11 +335,11 @@ static size_t pick_settles(hora__settle settles[2][MAX_SETTLES])
         struct both_claims held = world.held[at];
         if (depends(&held, chosen, count))
             continue;
-        static const hora_run_outcome outcomes[] = {HORA_RUN_SUCCEEDED, HORA_RUN_FAILED, HORA_RUN_GAVE_UP,
-                                                    HORA_RUN_SKIPPED};
+        static const hora_run_outcome outcomes[] = {HORA_RUN_SUCCEEDED, HORA_RUN_FAILED,  HORA_RUN_GAVE_UP,
+                                                    HORA_RUN_SKIPPED,   HORA_RUN_STOPPED, HORA_RUN_LOST};
         hora__settle_kind kind = pick_kind(&held);
         bool stays = kind == HORA__SETTLE_START || kind == HORA__SETTLE_FORK;
-        hora_run_outcome outcome = stays || kind == HORA__SETTLE_RELEASE ? 0 : outcomes[pick(4)];
+        hora_run_outcome outcome = stays || kind == HORA__SETTLE_RELEASE ? 0 : outcomes[pick(6)];
         int64_t time = pick_time();
         uint32_t luck = pick(60);
         for (int store = 0; store < 2; store++)

@@ -516,19 +516,27 @@ CONTRACT(settle_writes_the_outcome_into_the_row)
 {
     hora__lease node = join();
     int64_t id = put_one(&RECURRING(.key = "a"));
-    static const hora_run_outcome outcomes[] = {HORA_RUN_SUCCEEDED, HORA_RUN_FAILED, HORA_RUN_GAVE_UP,
-                                                HORA_RUN_SKIPPED, 0};
+    static const struct {
+        hora_run_outcome outcome;
+        bool ran;
+    } cases[] = {{HORA_RUN_SUCCEEDED, true}, {HORA_RUN_FAILED, true},     {HORA_RUN_GAVE_UP, true},
+                 {HORA_RUN_SKIPPED, false},  {HORA_RUN_SKIPPED, true},    {HORA_RUN_LOST, false},
+                 {HORA_RUN_STOPPED, true},   {(hora_run_outcome)0, false}};
     int64_t success = 0, end = 0;
     int code = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
         hora__claim claim = claim_one(&node);
+        CHECK_INT(claim.last_end * 1000, end);
         pass(2 * MS);
         int64_t now = now_us();
-        CHECK_INT(settle_one(&node, SETTLE(claim, node, ADVANCE, .after_now = true, .outcome = outcomes[i],
-                                           .code = 10 + i, .gave_up = i, .run_us = 1 * MS)),
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, ADVANCE, .after_now = true,
+                                           .outcome = cases[i].outcome, .code = 10 + i, .gave_up = i,
+                                           .run_us = cases[i].outcome == HORA_RUN_SKIPPED && !cases[i].ran
+                                                         ? HORA__NO_RUN
+                                                         : 1 * MS)),
                   HORA__SETTLED_OK);
         struct seen_task task = must_see(id);
-        if (i < 3) {
+        if (cases[i].ran) {
             CHECK_NOW(task.info.last_end.ns / 1000, now);
             end = task.info.last_end.ns;
             code = 10 + i;
@@ -588,31 +596,46 @@ CONTRACT(settle_records_the_run)
     CHECK(memcmp(records[0].note, "well done", 9) == 0);
 }
 
+/* A firing that the handler skipped has a record like any run; one that was skipped without a run has no
+ * start. */
 CONTRACT(settle_records_each_kind_and_outcome)
 {
     hora__lease node = join();
     put_one(&RECURRING(.key = "a"));
-    static const hora__settle_kind kinds[] = {HORA__SETTLE_RETRY, HORA__SETTLE_ADVANCE, HORA__SETTLE_ADVANCE,
-                                              HORA__SETTLE_DEAD};
-    static const hora_run_outcome outcomes[] = {HORA_RUN_FAILED, HORA_RUN_SUCCEEDED, HORA_RUN_SKIPPED,
-                                                HORA_RUN_GAVE_UP};
-    for (int i = 0; i < 4; i++) {
+    static const struct {
+        hora__settle_kind kind;
+        hora_run_outcome outcome;
+        int64_t run_us;
+    } cases[] = {{HORA__SETTLE_RETRY, HORA_RUN_FAILED, 1},
+                 {HORA__SETTLE_ADVANCE, HORA_RUN_SUCCEEDED, 1},
+                 {HORA__SETTLE_ADVANCE, HORA_RUN_SKIPPED, HORA__NO_RUN},
+                 {HORA__SETTLE_ADVANCE, HORA_RUN_SKIPPED, 0},
+                 {HORA__SETTLE_ADVANCE, HORA_RUN_STOPPED, 1},
+                 {HORA__SETTLE_DEAD, HORA_RUN_GAVE_UP, 1}};
+    enum { COUNT = sizeof cases / sizeof *cases };
+    int64_t fences[COUNT];
+    for (int i = 0; i < COUNT; i++) {
         hora__claim claim = claim_one(&node);
-        hora__settle settle = SETTLE(claim, node, DONE, .after_now = true, .outcome = outcomes[i], .code = -i,
-                                     .history = true, .run_us = 1);
-        settle.kind = kinds[i];
+        hora__settle settle = SETTLE(claim, node, DONE, .after_now = true, .outcome = cases[i].outcome,
+                                     .code = -i, .history = true, .run_us = cases[i].run_us, .skipped = i);
+        settle.kind = cases[i].kind;
+        if (i == 3)
+            settle.note = (hora__bytes){"holiday", 7};
+        fences[i] = claim.fence;
         CHECK_INT(settle_one(&node, settle), HORA__SETTLED_OK);
     }
-    CHECK_INT(read_history((hora_history_filter){0}), 4);
-    for (int i = 0; i < 4; i++) {
-        const struct seen_record *record = &records[3 - i]; /* the latest is first */
-        CHECK_INT(record->record.outcome, outcomes[i]);
+    CHECK_INT(read_history((hora_history_filter){0}), COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        const struct seen_record *record = &records[COUNT - 1 - i]; /* the latest is first */
+        CHECK_INT(record->record.outcome, cases[i].outcome);
         CHECK_INT(record->record.code, -i);
+        CHECK_INT(record->record.skipped, i);
         CHECK_INT(record->record.attempt, i == 1 ? 2 : 1);
-        CHECK_INT(record->record.started.ns == 0, outcomes[i] == HORA_RUN_SKIPPED);
-        CHECK(!record->has_note);
+        CHECK_INT(record->record.fence, fences[i]);
+        CHECK_INT(record->record.started.ns == 0, cases[i].run_us < 0);
+        CHECK_INT(record->has_note, i == 3);
         if (i > 0)
-            CHECK(record->record.id > records[4 - i].record.id);
+            CHECK(record->record.id > records[COUNT - i].record.id);
     }
 }
 

@@ -104,7 +104,7 @@ static void free_node(actor *own)
         if (one->actor != own || one->kind != EVENT_END)
             continue;
         one->firing->run->killed = true;
-        hora__node_ended(own->node, &one->firing->held, 0, (hora__bytes){NULL, 0}, true, 0);
+        hora__node_ended(own->node, &one->firing->held, &(hora__run_end){.code = 0}, true, 0);
     }
     world_forget_actor(in, own);
     hora__node_free(own->node);
@@ -234,6 +234,7 @@ static void hand_over(actor *own)
     for (hora__held *held = hora__node_take_stopped(own->node); held != NULL; held = next) {
         next = held->next_ready;
         event *end = world_find_end(in, (firing *)held);
+        ((firing *)held)->run->told = true;
         if (end != NULL && end->at > in->now + HORA_MS(100) && world_chance(in, 50))
             end->at = in->now + HORA_MS(100); /* the handler notices it */
     }
@@ -242,6 +243,7 @@ static void hand_over(actor *own)
         world_forget_firing(in, (firing *)held);
         hora__node_forget(own->node, held);
     }
+    judge_told(own);
 }
 
 static void fence(actor *own)
@@ -269,16 +271,29 @@ void actor_timer(actor *own, firing *due)
     hand_over(own);
 }
 
+/* What a handler says at its end. The pauses that it sets are longer than those of the task. */
+static hora__run_end some_end(world *in, const task *of)
+{
+    hora__run_end end = {.code = world_chance(in, of->fail_percent) ? 1 : 0};
+    if (world_chance(in, of->outcome_percent))
+        end.outcome = world_chance(in, 50) ? HORA_RUN_SKIPPED : HORA_RUN_STOPPED;
+    end.sets_retry = world_chance(in, of->retry_percent);
+    if (end.sets_retry)
+        end.retry_us = world_chance(in, 30) ? -1 : (int64_t)world_random(in, 500000) + 1100000;
+    return end;
+}
+
 void actor_end(actor *own, firing *ended)
 {
     world *in = own->world;
     run *of = ended->run;
     of->ended = true;
-    of->code = world_chance(in, in->tasks[of->task].fail_percent) ? 1 : 0;
-    world_trace(in, "actor %d: run of %s with fence %lld ends with %d%s", own->index, in->tasks[of->task].key,
-                (long long)of->fence, of->code, ended->held.lost ? ", lost" : "");
-    hora__node_ended(own->node, &ended->held, of->code, (hora__bytes){NULL, 0}, false,
-                     actor_clock(own, in->now));
+    of->ended_us = world_store_us(in);
+    of->end = some_end(in, &in->tasks[of->task]);
+    world_trace(in, "actor %d: run of %s with fence %lld ends with %d, outcome %d, retry %lld%s", own->index,
+                in->tasks[of->task].key, (long long)of->fence, of->end.code, (int)of->end.outcome,
+                of->end.sets_retry ? (long long)of->end.retry_us : 0, ended->held.lost ? ", lost" : "");
+    hora__node_ended(own->node, &ended->held, &of->end, false, actor_clock(own, in->now));
     hand_over(own);
 }
 

@@ -12,8 +12,10 @@
  *
  * I6 is about HORA_EFFECT_ONCE, which a store in memory does not have. Further promises: a handler starts
  * only while the store knows a lease of its node (N1); attempts, count, end, grace and the policy for missed
- * times are kept, and the store accepts nothing from a node whose lease has ended (B4). A step of the store's
- * clock ends leases and moves times, so the judge is lenient then. */
+ * times are kept, and the store accepts nothing from a node whose lease has ended (B4); what a handler says of
+ * its outcome and of the next attempt counts; only times that came during a run are left out because of it; runs
+ * that must stop are told to. A step of the store's clock ends leases and moves times, so the judge is lenient
+ * then. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -68,8 +70,8 @@ static void check_time(world *own, const task *of, const hora__held *held, const
         return;
     if (rules->grace_us != INT64_MAX && late > rules->grace_us + more)
         world_violation(own, "grace", "%s starts %lld us late", of->key, (long long)late);
-    if (rules->missed == HORA_MISSED_SKIP && held->claim.attempt == 1 && !held->claim.forked &&
-        rules->delivery == HORA_AT_LEAST_ONCE && late > rules->missed_after_us + more)
+    if (rules->missed == HORA_MISSED_SKIP && rules->busy != HORA_BUSY_QUEUE && held->claim.attempt == 1 &&
+        !held->claim.forked && rules->delivery == HORA_AT_LEAST_ONCE && late > rules->missed_after_us + more)
         world_violation(own, "missed", "%s starts %lld us late and should be skipped", of->key,
                         (long long)late);
 }
@@ -161,6 +163,21 @@ run *judge_start(actor *at, const hora__held *held)
     return new;
 }
 
+void judge_told(actor *at)
+{
+    world *own = at->world;
+    for (size_t i = 0; i < own->event_count; i++) {
+        const event *one = &own->events[i];
+        if (one->actor != at || one->kind != EVENT_END || one->firing->run->told)
+            continue;
+        const char *key = own->tasks[one->firing->run->task].key;
+        if (one->firing->held.lost)
+            world_violation(own, "lost", "a run of %s is not told that its lease is lost", key);
+        if (one->firing->held.cancelled)
+            world_violation(own, "cancel", "a run of %s is not told that it is cancelled", key);
+    }
+}
+
 /* ---- at the end: records ---- */
 
 enum { MAX_RECORDS = 1000 };
@@ -173,42 +190,98 @@ typedef struct records {
 
 static bool is_outcome(const hora_run_record *record)
 {
-    return record->outcome == HORA_RUN_SUCCEEDED || record->outcome == HORA_RUN_FAILED ||
-           record->outcome == HORA_RUN_GAVE_UP;
+    return record->outcome != HORA_RUN_LOST && record->started.ns != 0;
 }
 
 static bool is_final(const hora_run_record *record)
 {
-    return record->outcome == HORA_RUN_SUCCEEDED || record->outcome == HORA_RUN_GAVE_UP;
+    return is_outcome(record) && record->outcome != HORA_RUN_FAILED;
+}
+
+/* The outcome of a run is what its handler said. */
+static bool is_as_said(const run *of, const hora_run_record *record)
+{
+    const hora__run_end *end = &of->end;
+    if (end->outcome != (hora_run_outcome)0)
+        return record->outcome == end->outcome;
+    if (end->code == 0)
+        return record->outcome == HORA_RUN_SUCCEEDED;
+    return record->outcome == HORA_RUN_GAVE_UP ||
+           (record->outcome == HORA_RUN_FAILED && !(end->sets_retry && end->retry_us < 0));
+}
+
+static const run *find_run(const world *own, const hora_run_record *record)
+{
+    for (int i = own->run_count; i-- > 0;)
+        if (own->runs[i].id == record->task_id && own->runs[i].fence == record->fence)
+            return &own->runs[i];
+    return NULL;
 }
 
 static void check_ran(world *own, const hora_run_record *record)
 {
-    const run *found = NULL;
-    for (int i = 0; i < own->run_count; i++)
-        if (own->runs[i].id == record->task_id && own->runs[i].fence == record->fence)
-            found = &own->runs[i];
-    if (found == NULL || !found->ended || found->code != record->code ||
-        found->planned != record->planned.ns / 1000)
+    const run *found = find_run(own, record);
+    if (found == NULL || !found->ended || found->end.code != record->code ||
+        found->planned != record->planned.ns / 1000) {
         world_violation(own, "I4", "the outcome of %s with fence %lld is recorded, but there was no such run",
                         record->key, (long long)record->fence);
+        return;
+    }
+    if (!is_as_said(found, record))
+        world_violation(own, "outcome", "the run of %s with fence %lld has outcome %d", record->key,
+                        (long long)record->fence, (int)record->outcome);
+    const hora__definition *rules = task_of(own, record->key)->definition;
+    if (rules->kind == HORA__KIND_RATE && !own->stepped &&
+        record->skipped > (found->ended_us + (own->faults.rates ? tolerance_us(own) : 0) - found->planned) /
+                              rules->period_us)
+        world_violation(own, "busy", "%s leaves out %lld times, which have not all come", record->key,
+                        (long long)record->skipped);
 }
 
-static void check_skipped(world *own, const hora_run_record *record)
+/* The end of the latest run that was settled before a record. */
+static int64_t latest_end(const records *all, const hora_run_record *before)
+{
+    int64_t end = 0;
+    for (int i = 0; i < all->count; i++) {
+        const hora_run_record *one = &all->kept[i];
+        if (one->key == before->key && one->id < before->id && is_outcome(one) && one->ended.ns / 1000 > end)
+            end = one->ended.ns / 1000;
+    }
+    return end;
+}
+
+static void check_skipped(world *own, const records *all, const hora_run_record *record)
 {
     const task *of = task_of(own, record->key);
     const hora__definition *rules = of->definition;
-    int64_t late = (record->ended.ns - record->planned.ns) / 1000;
-    int64_t least = rules->missed == HORA_MISSED_BURST ? INT64_MAX : rules->missed_after_us;
-    if (rules->grace_us < least)
-        least = rules->grace_us;
+    int64_t late = (record->ended.ns - record->planned.ns) / 1000, waited = late;
+    int64_t more = own->faults.rates ? tolerance_us(own) : 0;
     if (may_overlap(of) || own->stepped)
         return;
-    if (late + (own->faults.rates ? tolerance_us(own) : 0) < least)
+    if (rules->busy == HORA_BUSY_QUEUE && latest_end(all, record) > record->planned.ns / 1000)
+        waited = record->ended.ns / 1000 - latest_end(all, record);
+    bool missed = rules->missed != HORA_MISSED_BURST && waited + more >= rules->missed_after_us;
+    if (!missed && late + more < rules->grace_us)
         world_violation(own, "skipped", "%s was skipped although it was only %lld us late", of->key,
-                        (long long)late);
+                        (long long)waited);
     if (record->attempt > 1 && rules->grace_us == INT64_MAX && rules->delivery == HORA_AT_LEAST_ONCE)
         world_violation(own, "skipped", "attempt %d of %s was skipped", record->attempt, of->key);
+}
+
+/* The attempt after a failure waits for the pause that the handler has set. */
+static void check_pause(world *own, const hora_run_record *record)
+{
+    const run *failed = find_run(own, record);
+    if (failed == NULL || !failed->end.sets_retry || own->stepped || may_repeat(task_of(own, record->key)))
+        return;
+    int64_t least = record->ended.ns / 1000 + failed->end.retry_us;
+    for (int i = 0; i < own->run_count; i++) {
+        const run *one = &own->runs[i];
+        if (one->id == failed->id && one->planned == failed->planned && one->fence > failed->fence &&
+            one->started_us + (own->faults.rates ? tolerance_us(own) : 0) < least)
+            world_violation(own, "retry", "%s starts %lld us before the end of the pause", record->key,
+                            (long long)(least - one->started_us));
+    }
 }
 
 static int keep_record(const hora_run_record *record, void *arg)
@@ -224,9 +297,18 @@ static int keep_record(const hora_run_record *record, void *arg)
     all->kept[all->count++].key = task_of(own, record->key)->key;
     if (is_outcome(record))
         check_ran(own, record);
-    if (record->outcome == HORA_RUN_SKIPPED)
-        check_skipped(own, record);
     return 0;
+}
+
+static void check_records(world *own, const records *all)
+{
+    for (int i = 0; i < all->count; i++) {
+        const hora_run_record *record = &all->kept[i];
+        if (record->outcome == HORA_RUN_SKIPPED && !is_outcome(record))
+            check_skipped(own, all, record);
+        if (record->outcome == HORA_RUN_FAILED)
+            check_pause(own, record);
+    }
 }
 
 static void check_once(world *own, const records *all)
@@ -312,7 +394,8 @@ static int64_t count_skipped(const records *all, const task *of)
 {
     int64_t count = 0;
     for (int i = 0; i < all->count; i++)
-        count += all->kept[i].key == of->key && all->kept[i].outcome == HORA_RUN_SKIPPED;
+        count += all->kept[i].key == of->key && all->kept[i].outcome == HORA_RUN_SKIPPED &&
+                 !is_outcome(&all->kept[i]);
     return count;
 }
 
@@ -355,6 +438,7 @@ void judge_finish(world *own)
     filter.state = HORA_DURABLE_DEAD;
     if (backend->ops->list(backend, &filter, check_left, &left, &reason) < 0)
         world_violation(own, "store", "%s", reason.message);
+    check_records(own, &all);
     check_once(own, &all);
     check_complete(own, &all, &left);
 }

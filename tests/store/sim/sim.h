@@ -88,9 +88,11 @@ typedef struct event {
 typedef struct run {
     int task;
     int64_t id, planned, fence, node;
-    int attempt, code;
-    int64_t started_us; /* by the store's clock */
-    bool ended, killed; /* `killed`: its node has crashed */
+    int attempt;
+    hora__run_end end;            /* what the handler said */
+    int64_t started_us, ended_us; /* by the store's clock */
+    bool ended, killed;           /* `killed`: its node has crashed */
+    bool told;                    /* it was told to stop */
 } run;
 
 typedef struct firing {
@@ -114,7 +116,7 @@ typedef struct task {
     char key[KEY_SIZE];
     int64_t id, put_us;
     hora__definition *definition;
-    int fail_percent;
+    int fail_percent, outcome_percent, retry_percent; /* how often the handler fails and sets these */
     bool put, cancelled, retimed, paused, was_paused;
     int runs;
 } task;
@@ -185,6 +187,8 @@ task *task_of(world *own, const char *key);
 
 /* judge.c */
 run *judge_start(actor *at, const hora__held *held);
+/* What must stop has been told to: runs whose lease is lost or whose task is cancelled. */
+void judge_told(actor *at);
 void judge_finish(world *own);
 
 #endif

@@ -56,6 +56,9 @@ static void choose_rules(world *own, hora_durable_task *made)
     if (world_chance(own, 30)) {
         made->overlap = HORA_OVERLAP_ALLOW;
         made->overlap_max = (int)world_random(own, 2) + 2;
+    } else {
+        made->busy = (hora_busy)world_random(own, 3);
+        made->busy_max = made->busy == HORA_BUSY_QUEUE ? (int)world_random(own, 3) + 1 : 0;
     }
 }
 
@@ -76,7 +79,9 @@ void tasks_make(world *own)
 {
     own->task_count = (int)world_random(own, MAX_TASKS - 1) + 1;
     for (int i = 0; i < own->task_count; i++) {
-        own->tasks[i] = (task){.fail_percent = own->faults.failing ? (int)world_random(own, 80) : 0};
+        own->tasks[i] = (task){.fail_percent = own->faults.failing ? (int)world_random(own, 80) : 0,
+                               .outcome_percent = world_chance(own, 20) ? 30 : 0,
+                               .retry_percent = world_chance(own, 30) ? 50 : 0};
         (void)snprintf(own->tasks[i].key, KEY_SIZE, "k%d", i);
     }
 }

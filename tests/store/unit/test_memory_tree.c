@@ -9,19 +9,19 @@
 enum { ELEMENTS = 500 };
 
 typedef struct element {
-    hora__tree_node node;
+    hora__memory_tree_node node;
     int value;
     bool inside;
 } element;
 
 static element elements[ELEMENTS]; /* value = 2 * index */
 
-static const element *element_of(const hora__tree_node *node)
+static const element *element_of(const hora__memory_tree_node *node)
 {
     return (const element *)(const void *)node;
 }
 
-static int compare(const hora__tree_node *a, const hora__tree_node *b)
+static int compare(const hora__memory_tree_node *a, const hora__memory_tree_node *b)
 {
     return element_of(a)->value - element_of(b)->value;
 }
@@ -39,12 +39,12 @@ static const element *expected_from(int value)
 static void check_searches(const hora__tree *tree, int value)
 {
     const element probe = {.value = value};
-    CHECK_POINTER(hora__tree_from(tree, &probe.node), expected_from(value));
-    CHECK_POINTER(hora__tree_after(tree, &probe.node), expected_from(value + 1));
+    CHECK_POINTER(hora__memory_tree_from(tree, &probe.node), expected_from(value));
+    CHECK_POINTER(hora__memory_tree_after(tree, &probe.node), expected_from(value + 1));
 }
 
 /* Checks order and heap, and returns the number of nodes. */
-static int check_shape(const hora__tree_node *node, int *depth)
+static int check_shape(const hora__memory_tree_node *node, int *depth)
 {
     if (node == NULL)
         return 0;
@@ -68,9 +68,9 @@ TEST_REAL(memory_tree_equals_a_sorted_array, "")
         int at = (int)test_random(ELEMENTS);
         element *chosen = &elements[at];
         if (chosen->inside)
-            hora__tree_remove(&tree, &chosen->node);
+            hora__memory_tree_remove(&tree, &chosen->node);
         else
-            hora__tree_insert(&tree, &chosen->node, (uint64_t)at);
+            hora__memory_tree_insert(&tree, &chosen->node, (uint64_t)at);
         chosen->inside = !chosen->inside;
         count += chosen->inside ? 1 : -1;
         check_searches(&tree, (int)test_random(2 * ELEMENTS + 2) - 1);
@@ -88,7 +88,7 @@ TEST_REAL(memory_tree_is_shallow_whatever_the_order, "")
         for (int i = 0; i < ELEMENTS; i++) {
             int at = backwards ? ELEMENTS - 1 - i : i;
             elements[at] = (element){.value = 2 * at};
-            hora__tree_insert(&tree, &elements[at].node, (uint64_t)at);
+            hora__memory_tree_insert(&tree, &elements[at].node, (uint64_t)at);
         }
         int depth = 0;
         CHECK_INT(check_shape(tree.root, &depth), ELEMENTS);
@@ -100,6 +100,6 @@ TEST_REAL(memory_tree_empty, "")
 {
     hora__tree tree = {NULL, compare};
     const element probe = {.value = 1};
-    CHECK_POINTER(hora__tree_from(&tree, &probe.node), NULL);
-    CHECK_POINTER(hora__tree_after(&tree, &probe.node), NULL);
+    CHECK_POINTER(hora__memory_tree_from(&tree, &probe.node), NULL);
+    CHECK_POINTER(hora__memory_tree_after(&tree, &probe.node), NULL);
 }

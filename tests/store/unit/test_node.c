@@ -26,13 +26,13 @@ typedef struct world {
     hora__series series;
     int series_reads, series_result;
     int64_t step;
+    hora_trigger *trigger; /* NULL: unknown */
 } world;
 
 static hora_trigger *find_trigger(const char *name, void *arg)
 {
     (void)name;
-    (void)arg;
-    return NULL;
+    return ((world *)arg)->trigger;
 }
 
 static int read_series(int64_t series, hora__series *ret_series, void *arg)
@@ -137,7 +137,7 @@ static hora__held *claim_one(world *own, int64_t id, const char *definition)
     return held;
 }
 
-static const hora__bytes no_note;
+static const hora__run_end success, failure = {.code = 1};
 
 /* ---- the way of a firing ---- */
 
@@ -165,7 +165,7 @@ TEST_REAL(a_firing_runs_and_is_settled, "")
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
     CHECK_INT(hora__node_get_counts(own.node).running, 1);
     own.now = HORA_MS(600);
-    hora__node_ended(own.node, held, 0, no_note, false, own.now);
+    hora__node_ended(own.node, held, &success, false, own.now);
     CHECK_INT(hora__node_next_exchange(own.node, own.now), HORA_MS(610));
     own.now = HORA_MS(610);
     prepare(&own);
@@ -253,7 +253,7 @@ TEST_REAL(no_more_is_claimed_than_allowed, "")
     for (int lane = 0; lane < HORA__LANES; lane++)
         CHECK_INT(own.exchange.claim_limit[lane], 0);
     reply(&own, 0);
-    hora__node_ended(own.node, held, 0, no_note, false, own.now);
+    hora__node_ended(own.node, held, &success, false, own.now);
     prepare(&own); /* the outcome makes room in the same transaction */
     CHECK_INT(own.exchange.claim_limit[2], 1);
     reply(&own, 0);
@@ -273,7 +273,7 @@ TEST_REAL(most_requests_look_beyond_what_was_claimed, "")
     CHECK_INT(own.exchange.low[2], sight);
     reply(&own, 0);
     /* A retry may be due before that. */
-    hora__node_ended(own.node, held, 1, no_note, false, own.now);
+    hora__node_ended(own.node, held, &failure, false, own.now);
     own.now += HORA_MS(10);
     prepare(&own);
     CHECK(own.exchange.settles[0].kind == HORA__SETTLE_RETRY && own.exchange.low[2] <= store_time(own.now));
@@ -326,6 +326,41 @@ TEST_REAL(claims_that_cannot_be_read_are_handed_back, "")
     end(&own);
 }
 
+/* The node looks for the tasks of a trigger at once when it learns of it, whatever it is doing. */
+TEST_REAL(a_new_trigger_is_followed_at_once, "")
+{
+    enum { BEFORE_THE_RELEASE, DURING_THE_RELEASE, AFTER_THE_RELEASE, WHENS };
+    hora_trigger *trigger;
+    CHECK_OK(hora_trigger_new_periodic(HORA_SECONDS(1), NULL, &trigger, NULL));
+    for (int when = 0; when < WHENS; when++) {
+        world own;
+        begin(&own, 10);
+        add_claim(&own, 1, store_time(0))->definition = "trigger \"t\"";
+        exchange(&own);
+        for (int step = 0; step < WHENS; step++) {
+            if (step == DURING_THE_RELEASE)
+                prepare(&own);
+            if (step == AFTER_THE_RELEASE) {
+                CHECK_INT(own.exchange.claim_limit[2], 0);
+                reply(&own, HORA_US(100));
+            }
+            if (step == when) {
+                own.trigger = trigger;
+                hora__node_learned(own.node, own.now);
+            }
+        }
+        CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
+        add_claim(&own, 1, store_time(0))->definition = "trigger \"t\"";
+        prepare(&own);
+        CHECK(own.exchange.claim_limit[2] > 0 && own.exchange.low[2] == INT64_MIN);
+        reply(&own, HORA_US(100));
+        CHECK(hora__node_take_ready(own.node) != NULL);
+        CHECK(hora__node_next_exchange(own.node, own.now) > own.now);
+        end(&own);
+    }
+    (void)hora_trigger_unref(trigger);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_REAL(claims_without_memory_are_handed_back, "")
 {
@@ -372,7 +407,7 @@ TEST_REAL(nothing_starts_without_a_lease, "")
     CHECK(!hora__node_has_lease(own.node, deadline + deadline));
     CHECK_POINTER(hora__node_take_ready(own.node), held);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
-    hora__node_ended(own.node, held, 0, no_note, true, own.now);
+    hora__node_ended(own.node, held, &success, true, own.now);
     CHECK(hora__node_is_empty(own.node));
     end(&own);
 }
@@ -390,7 +425,7 @@ TEST_REAL(a_lost_lease, "")
     add_claim(&own, 4, store_time(own.now));
     exchange(&own); /* START of the third is accepted, and the fourth waits */
     CHECK_POINTER(hora__node_take_ready(own.node), asking);
-    hora__node_ended(own.node, ended, 0, no_note, false, own.now);
+    hora__node_ended(own.node, ended, &success, false, own.now);
     prepare(&own);
     CHECK_INT(own.exchange.settle_count, 1);
     hora__node_fenced(own.node); /* HORA_EEXPIRED */
@@ -406,7 +441,7 @@ TEST_REAL(a_lost_lease, "")
     }
     CHECK_INT(dropped, 2);
     hora__node_joined(own.node, &(hora__lease){.node = 12, .ttl_us = 5 * S}, own.now);
-    hora__node_ended(own.node, running, 0, no_note, false, own.now);
+    hora__node_ended(own.node, running, &success, false, own.now);
     own.answer = HORA__SETTLED_STALE;
     prepare(&own);
     CHECK(own.exchange.settle_count == 2 && own.exchange.settles[0].id == 2 &&
@@ -424,7 +459,7 @@ TEST_REAL(an_unknown_outcome_is_sent_again, "")
     begin(&own, 10);
     hora__held *held = claim_one(&own, 1, NULL);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
-    hora__node_ended(own.node, held, 0, no_note, false, own.now);
+    hora__node_ended(own.node, held, &success, false, own.now);
     prepare(&own);
     hora__node_failed(own.node, own.now);
     hora_ns again = hora__node_next_exchange(own.node, own.now);
@@ -469,7 +504,7 @@ TEST_REAL(claims_of_a_lost_reply_come_again, "")
     hora__held *ready = hora__node_take_ready(own.node);
     CHECK(ready != NULL && ready->claim.id == 2 && ready->next_ready == NULL);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
-    hora__node_ended(own.node, held, 0, no_note, true, own.now);
+    hora__node_ended(own.node, held, &success, true, own.now);
     end(&own);
 }
 
@@ -489,7 +524,7 @@ TEST_REAL(a_firing_that_runs_at_most_once_asks_first, "")
     exchange(&own);
     CHECK_POINTER(hora__node_take_ready(own.node), held);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
-    hora__node_ended(own.node, held, 1, no_note, false, own.now);
+    hora__node_ended(own.node, held, &failure, false, own.now);
     CHECK(hora__node_is_empty(own.node));
     held = claim_one(&own, 2, "at-most-once");
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_WAIT);
@@ -554,7 +589,7 @@ TEST_REAL(a_cancelled_firing, "")
     exchange(&own);
     CHECK(hora__node_take_stopped(own.node) == running && running->cancelled && !running->lost);
     CHECK_INT(hora__node_start(own.node, waiting, own.now), HORA__START_GONE);
-    hora__node_ended(own.node, running, 0, no_note, false, own.now);
+    hora__node_ended(own.node, running, &success, false, own.now);
     prepare(&own);
     CHECK(own.exchange.settle_count == 2 && own.exchange.settles[0].kind == HORA__SETTLE_RELEASE &&
           own.exchange.settles[1].kind == HORA__SETTLE_DONE);
@@ -571,7 +606,7 @@ TEST_REAL(a_note_is_copied, "")
     hora__held *held = hora__node_take_ready(own.node);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
     char text[] = "note";
-    hora__node_ended(own.node, held, 0, (hora__bytes){text, 4}, false, own.now);
+    hora__node_ended(own.node, held, &(hora__run_end){.note = {text, 4}}, false, own.now);
     memset(text, 'x', sizeof text);
     prepare(&own);
     CHECK(own.exchange.settles[0].note.size == 4 &&
@@ -603,7 +638,7 @@ TEST_REAL(a_drained_node_hands_all_back, "")
         CHECK_INT(own.exchange.claim_limit[lane], 0);
     reply(&own, 0);
     CHECK(!hora__node_is_empty(own.node));
-    hora__node_ended(own.node, running, 0, no_note, false, own.now);
+    hora__node_ended(own.node, running, &success, false, own.now);
     exchange(&own);
     CHECK(hora__node_is_empty(own.node));
     end(&own);

@@ -38,7 +38,7 @@ static hora__settle after(const hora__definition *definition, const hora__claim 
                           int64_t now)
 {
     hora__settle settle;
-    hora__rules_after(definition, NULL, claim, asked, code, 5, now, 0, &settle);
+    hora__rules_after(definition, NULL, claim, asked, &(hora__run_end){.code = code}, 5, now, 0, &settle);
     return settle;
 }
 
@@ -342,7 +342,7 @@ static int64_t pause_of(const hora__definition *definition, int attempt, uint64_
     hora__claim claim = claim_of(PLANNED);
     hora__settle settle;
     claim.attempt = attempt;
-    hora__rules_after(definition, NULL, &claim, 0, 1, 0, PLANNED, random, &settle);
+    hora__rules_after(definition, NULL, &claim, 0, &(hora__run_end){.code = 1}, 0, PLANNED, random, &settle);
     CHECK(settle.kind == HORA__SETTLE_RETRY && settle.after_now);
     return settle.due;
 }
@@ -366,6 +366,67 @@ TEST_REAL(back_off, "")
     definition = MAKE(.back_off = INT64_MAX, .back_off_factor = 1e9);
     CHECK_INT(pause_of(definition, 9, 0), definition->back_off_max_us);
     hora__definition_free(definition);
+}
+
+/* What the handler says of the next attempt counts, if attempts are left. */
+TEST_REAL(retries_that_the_handler_sets, "")
+{
+    static const struct {
+        int64_t retry_us;
+        int attempt;
+        hora__settle_kind kind;
+    } cases[] = {{0, 1, HORA__SETTLE_RETRY},
+                 {7 * S, 2, HORA__SETTLE_RETRY},
+                 {7 * S, 3, HORA__SETTLE_ADVANCE},
+                 {-1, 1, HORA__SETTLE_ADVANCE}};
+    hora__definition *definition =
+        MAKE(.fixed_rate = HORA_SECONDS(10), .max_attempts = 3, .back_off_jitter = 0.5);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hora__claim claim = claim_of(PLANNED);
+        hora__settle settle;
+        claim.attempt = cases[i].attempt;
+        hora__run_end end = {.code = 4, .sets_retry = true, .retry_us = cases[i].retry_us};
+        hora__rules_after(definition, NULL, &claim, 0, &end, 5, PLANNED + 5, UINT64_MAX, &settle);
+        CHECK_INT(settle.kind, cases[i].kind);
+        CHECK_INT(settle.code, 4);
+        if (settle.kind == HORA__SETTLE_RETRY)
+            CHECK(settle.after_now && settle.due == cases[i].retry_us && settle.outcome == HORA_RUN_FAILED);
+        else
+            CHECK(settle.outcome == HORA_RUN_GAVE_UP && settle.gave_up == 1);
+        end.code = 0;
+        hora__rules_after(definition, NULL, &claim, 0, &end, 5, PLANNED + 5, 0, &settle);
+        CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.outcome == HORA_RUN_SUCCEEDED);
+    }
+    hora__definition_free(definition);
+    definition = MAKE(.max_attempts = 3);
+    hora__claim claim = claim_of(PLANNED);
+    hora__settle settle;
+    hora__rules_after(definition, NULL, &claim, 0,
+                      &(hora__run_end){.code = 1, .sets_retry = true, .retry_us = -1}, 5, PLANNED, 0,
+                      &settle);
+    CHECK(settle.kind == HORA__SETTLE_DEAD && settle.outcome == HORA_RUN_GAVE_UP);
+    hora__definition_free(definition);
+}
+
+TEST_REAL(outcomes_that_the_handler_sets, "")
+{
+    static const hora_run_outcome outcomes[] = {HORA_RUN_SKIPPED, HORA_RUN_STOPPED};
+    hora__definition *series = MAKE(.fixed_rate = HORA_SECONDS(10), .max_attempts = 3, .stop_after = 3);
+    hora__definition *once = MAKE(.max_attempts = 3);
+    for (int i = 0; i < 4; i++) {
+        hora__claim claim = claim_of(PLANNED);
+        claim.gave_up = 2;
+        hora__run_end end = {.code = i / 2, .outcome = outcomes[i % 2], .sets_retry = true, .retry_us = 1};
+        hora__settle settle;
+        hora__rules_after(series, NULL, &claim, 0, &end, 5, PLANNED + 5, 0, &settle);
+        CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.planned == PLANNED + 10 * S);
+        CHECK(settle.outcome == outcomes[i % 2] && settle.code == i / 2 && settle.gave_up == 2);
+        CHECK(settle.run_us == 5 && settle.history && settle.attempt == 1);
+        hora__rules_after(once, NULL, &claim, 0, &end, 5, PLANNED + 5, 0, &settle);
+        CHECK(settle.kind == HORA__SETTLE_DONE && settle.outcome == outcomes[i % 2]);
+    }
+    hora__definition_free(series);
+    hora__definition_free(once);
 }
 
 /* ---- the first time ---- */
@@ -430,12 +491,12 @@ TEST_REAL(triggers, "")
     hora_trigger *trigger;
     hora_trigger_context seen;
     CHECK_OK(hora_trigger_new(always_same, NULL, NULL, &trigger));
-    hora__rules_after(definition, trigger, &claim, 0, 0, 0, 6 * S, 0, &settle);
+    hora__rules_after(definition, trigger, &claim, 0, &(hora__run_end){.code = 0}, 0, 6 * S, 0, &settle);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.planned == 5 * S + 1);
     (void)hora_trigger_unref(trigger);
     CHECK_OK(hora_trigger_new(never, &seen, NULL, &trigger));
     claim.firings = 4;
-    hora__rules_after(definition, trigger, &claim, 0, 0, S, 8 * S, 0, &settle);
+    hora__rules_after(definition, trigger, &claim, 0, &(hora__run_end){.code = 0}, S, 8 * S, 0, &settle);
     CHECK_INT(settle.kind, HORA__SETTLE_DONE);
     CHECK(seen.clock == HORA_CLOCK_WALL && seen.now == HORA_SECONDS(8) &&
           seen.last_planned == HORA_SECONDS(5) && seen.last_start == HORA_SECONDS(7) &&

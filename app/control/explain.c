@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - the request `explain`: why a job ran, did not run or does not run, in sentences
+ *
+ * The runner is asked for the state of the job and for its latest runs. The sentences follow in a fixed
+ * order: the schedule; what keeps the job from running (disabled, paused, given up, the store); the runs in
+ * hand and what they wait for; the next time and why it is that time; the rules for overlapping and missed
+ * times; the latest runs; and whether anything is wrong. Times are in UTC; the client may show them in
+ * another zone. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "control/requests.h"
+#include "control/times.h"
+#include "figures.h"
+
+enum {
+    RECORDS = 5,           /* latest runs that are told */
+    EXCLUDED_MOST = 10000, /* times that are looked at to find those that calendars exclude */
+    HOLDERS_MOST = 5,      /* runs of a full group that are named */
+    TEXT = 2048
+};
+
+struct explanation {
+    struct request *request;
+    struct job_state *state; /* looked up anew after each wait */
+    json_t *info;            /* of the job, as the runner has told it */
+    json_t *records;
+    json_t *sentences;
+    hora_instant now;
+    bool is_wrong; /* something keeps the job from running, or its last run failed */
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct explanation *explanation, const char *format,
+                                                      ...)
+{
+    char text[TEXT];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    (void)json_array_append_new(explanation->sentences, json_string(text));
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+static bool is_state(const struct explanation *explanation, const char *state)
+{
+    return strcmp(text_of(explanation->info, "state"), state) == 0;
+}
+
+/* ---- the schedule ---- */
+
+static void say_schedule(struct explanation *explanation)
+{
+    static const char *const whens[] = {
+        [AFTER_SUCCESS] = "succeeds", [AFTER_FAILURE] = "fails", [AFTER_ALWAYS] = "ends"};
+    const struct job *job = explanation->state->job;
+    char schedule[TEXT / 2] = "";
+    (void)job_describe(job, schedule, sizeof schedule);
+    say(explanation, "%s runs %s.", job->name, schedule);
+    for (size_t i = 0; i < job->after_count; i++)
+        say(explanation, "It runs each time when %s %s.", job->after[i].job, whens[job->after[i].when]);
+}
+
+/* ---- what keeps it from running ---- */
+
+/* Writes how a run ended: "failed (exit status 1)". */
+static void describe_end(const json_t *record, char *text, size_t size)
+{
+    const json_t *note = json_object_get(record, "note");
+    const json_t *exit = json_object_get(note, "exit");
+    const json_t *signal = json_object_get(note, "signal");
+    const char *reason = text_of(note, "reason");
+    const char *outcome = text_of(record, "outcome");
+    if (json_is_true(json_object_get(note, "timeout")))
+        (void)snprintf(text, size, "%s (timeout)", outcome);
+    else if (json_is_integer(signal) && json_integer_value(signal) != 0)
+        (void)snprintf(text, size, "%s (signal %lld)", outcome, (long long)json_integer_value(signal));
+    else if (json_is_integer(exit) && json_integer_value(exit) != 0)
+        (void)snprintf(text, size, "%s (exit status %lld)", outcome, (long long)json_integer_value(exit));
+    else if (*reason != '\0')
+        (void)snprintf(text, size, "%s (%s)", outcome, reason);
+    else
+        (void)snprintf(text, size, "%s", outcome);
+}
+
+static void say_given_up(struct explanation *explanation)
+{
+    char end[TEXT / 2] = "";
+    const json_t *record = json_array_get(explanation->records, 0);
+    describe_end(record, end, sizeof end);
+    say(explanation,
+        "It has been given up after %lld failed runs in a row%s%s. hora resume %s starts it again.",
+        (long long)json_integer_value(json_object_get(explanation->info, "failures_in_a_row")),
+        *end != '\0' ? "; the last one " : "", end, explanation->state->name);
+}
+
+static void say_obstacles(struct explanation *explanation)
+{
+    const struct runner *runner = explanation->request->runner;
+    const struct job *job = explanation->state->job;
+    size_t before = json_array_size(explanation->sentences);
+    if (!job->enabled)
+        say(explanation, "It is disabled at %s:%d: it runs only on request.", job->place.file,
+            job->place.line);
+    if (is_state(explanation, "paused")) {
+        const char *since = text_of(explanation->info, "paused_since");
+        say(explanation, "It is paused%s%s: its planned times pass without a run until hora resume %s.",
+            *since != '\0' ? " since " : "", since, explanation->state->name);
+    }
+    if (is_state(explanation, "given-up"))
+        say_given_up(explanation);
+    if (runner->stopping)
+        say(explanation, "The runner is about to end and starts nothing more.");
+    if (!runner->store_is_connected)
+        say(explanation, "The store is not reachable%s%s: nothing starts until it is.",
+            runner->store_error != NULL ? ", " : "", runner->store_error != NULL ? runner->store_error : "");
+    if (json_array_size(explanation->sentences) > before)
+        explanation->is_wrong = true;
+}
+
+/* ---- runs in hand ---- */
+
+/* Tells which runs keep a group, or the node, at its limit. */
+static void say_holders(struct explanation *explanation, const struct job_group *group)
+{
+    char text[TEXT / 2] = "";
+    size_t length = 0;
+    int count = 0;
+    for (const struct run *run = explanation->request->runner->runs; run != NULL; run = run->next) {
+        bool is_holder = run->run_state >= RUN_GUARDED &&
+                         (group == NULL || run->job->group == group ||
+                          (run->job->group != NULL && strcmp(run->job->group->name, group->name) == 0));
+        if (!is_holder || ++count > HOLDERS_MOST)
+            continue;
+        int more = snprintf(text + length, sizeof text - length, "%s%s", count > 1 ? ", " : "", run->id);
+        length += more > 0 && (size_t)more < sizeof text - length ? (size_t)more : 0;
+    }
+    if (count > HOLDERS_MOST)
+        say(explanation, "These are running: %s and %d more.", text, count - HOLDERS_MOST);
+    else if (count > 0)
+        say(explanation, "%s running: %s.", count == 1 ? "This one is" : "These are", text);
+}
+
+static void say_waiting(struct explanation *explanation, const struct run *run)
+{
+    const struct runner *runner = explanation->request->runner;
+    const struct job_group *group = run->job->group;
+    const struct group_state *full = NULL;
+    for (size_t i = 0; group != NULL && i < runner->group_count; i++)
+        if (strcmp(runner->groups[i]->name, group->name) == 0 &&
+            runner->groups[i]->running >= runner->groups[i]->limit)
+            full = runner->groups[i];
+    if (full != NULL) {
+        say(explanation, "The run %s waits for its group %s, which has %d of %d runs.", run->id, full->name,
+            full->running, full->limit);
+        say_holders(explanation, group);
+    } else if (runner->running >= runner->max_running) {
+        say(explanation, "The run %s waits because the node has %d of %d runs.", run->id, runner->running,
+            runner->max_running);
+        say_holders(explanation, NULL);
+    } else {
+        say(explanation, "The run %s waits for its turn.", run->id);
+    }
+}
+
+static void say_run(struct explanation *explanation, const struct run *run)
+{
+    static const char *const stops[] = {[STOP_NOT] = "",
+                                        [STOP_TIMEOUT] = " because of its timeout",
+                                        [STOP_CANCELLED] = " because it was cancelled",
+                                        [STOP_REPLACED] = " because a newer run replaces it",
+                                        [STOP_LOST] = " because this node has lost its lease",
+                                        [STOP_SHUTDOWN] = " because the runner ends"};
+    switch (run->run_state) {
+    case RUN_DELAYED:
+        say(explanation, "The run %s waits for its random delay of up to %s.", run->id,
+            DURATION(run->job->jitter));
+        return;
+    case RUN_WAITING:
+        say_waiting(explanation, run);
+        return;
+    case RUN_GUARDED:
+        say(explanation, "The guard command of the run %s is running.", run->id);
+        return;
+    case RUN_RUNNING:
+        say(explanation, "The run %s is in progress since %s (%s): attempt %d, pid %ld.", run->id,
+            UTC(run->started), RELATIVE(run->started, explanation->now), run->attempt,
+            (long)run->process.pid);
+        return;
+    case RUN_STOPPING:
+        say(explanation, "The run %s is being stopped%s.", run->id, stops[run->stop]);
+        return;
+    case RUN_DRAINING:
+        say(explanation, "The process of the run %s has ended; the rest of its output is read.", run->id);
+        return;
+    }
+}
+
+/* Tells what happens to a planned time while a run is in progress. */
+static void say_overlap(struct explanation *explanation)
+{
+    const struct job *job = explanation->state->job;
+    switch (job->overlap) {
+    case OVERLAP_SKIP:
+        say(explanation, "A planned time that comes while a run is in progress is skipped (overlap: skip).");
+        return;
+    case OVERLAP_ALLOW:
+        say(explanation,
+            "Up to %d runs may be in progress; further planned times are skipped (overlap: allow).",
+            job->overlap_max);
+        return;
+    case OVERLAP_QUEUE:
+        say(explanation,
+            "Planned times that come while a run is in progress are run afterwards, the latest %d "
+            "of them (overlap: queue).",
+            job->overlap_max);
+        return;
+    case OVERLAP_REPLACE:
+        say(explanation, "A planned time that comes while a run is in progress stops that run (overlap: "
+                         "replace).");
+        return;
+    }
+}
+
+/* Tells the runs in hand. Returns how many there are. */
+static int say_runs(struct explanation *explanation)
+{
+    int count = 0;
+    for (const struct run *run = explanation->request->runner->runs; run != NULL; run = run->next) {
+        if (strcmp(run->job->name, explanation->state->name) == 0) {
+            say_run(explanation, run);
+            count++;
+        }
+    }
+    const char *node = text_of(explanation->info, "node");
+    const char *here = explanation->request->runner->node_name;
+    if (count == 0 && is_state(explanation, "running")) {
+        say(explanation, "A run is in progress on the node %s.", *node != '\0' ? node : "that has its lease");
+        count++;
+    } else if (count == 0 && is_state(explanation, "due")) {
+        say(explanation, "It is due since %s and about to start%s%s.", text_of(explanation->info, "planned"),
+            *node != '\0' && (here == NULL || strcmp(node, here) != 0) ? " on the node " : "",
+            *node != '\0' && (here == NULL || strcmp(node, here) != 0) ? node : "");
+    }
+    if (count > 0)
+        say_overlap(explanation);
+    return count;
+}
+
+/* ---- the next time ---- */
+
+/* Returns the first time of a trigger after `after`, without calendars and spread; INT64_MAX: none. */
+static int64_t trigger_next(const struct job_trigger *trigger, int64_t after)
+{
+    hora_instant time;
+    switch (trigger->kind) {
+    case TRIGGER_CRON:
+        return hora_cron_next(trigger->cron, trigger->zone, (hora_instant){after}, &time) > 0 ? time.ns
+                                                                                              : INT64_MAX;
+    case TRIGGER_EVERY: {
+        int64_t steps = (after - trigger->from.ns) / trigger->period;
+        int64_t at = trigger->from.ns + steps * trigger->period;
+        while (at <= after && at < INT64_MAX - trigger->period)
+            at += trigger->period;
+        return at;
+    }
+    case TRIGGER_AT:
+        return trigger->at.ns > after ? trigger->at.ns : INT64_MAX;
+    case TRIGGER_DELAY:
+    case TRIGGER_AT_START:
+        break;
+    }
+    return INT64_MAX;
+}
+
+/* Returns the name of the calendar that excludes a time, or NULL. */
+static const char *excluding(const struct job *job, int64_t time)
+{
+    for (size_t i = 0; i < job->calendar_count; i++)
+        if (hora_calendar_excludes(job->calendars[i], (hora_instant){time}))
+            return job->calendar_names[i];
+    return NULL;
+}
+
+/* Tells how many times before the next one calendars exclude. */
+static void say_excluded(struct explanation *explanation, hora_instant next)
+{
+    const struct job *job = explanation->state->job;
+    int64_t first = 0;
+    const char *name = NULL;
+    int count = 0;
+    int looked_at = 0;
+    for (size_t i = 0; job->calendar_count > 0 && i < job->trigger_count; i++) {
+        int64_t time = explanation->now.ns;
+        while (looked_at++ < EXCLUDED_MOST && (time = trigger_next(&job->triggers[i], time)) < next.ns) {
+            const char *by = excluding(job, time);
+            if (by == NULL)
+                continue;
+            count++;
+            if (name == NULL || time < first) {
+                first = time;
+                name = by;
+            }
+        }
+    }
+    if (count == 1)
+        say(explanation, "The planned time %s before it is excluded by the calendar %s.",
+            UTC((hora_instant){first}), name);
+    else if (count > 1)
+        say(explanation, "Before it, %s%d planned times are excluded by calendars; the first is %s, by %s.",
+            looked_at > EXCLUDED_MOST ? "at least " : "", count, UTC((hora_instant){first}), name);
+}
+
+/* Tells by how much its spread moves a job: the next time is a time of a trigger, moved by less than it. */
+static void say_spread(struct explanation *explanation, hora_instant next)
+{
+    const struct job *job = explanation->state->job;
+    int64_t base = INT64_MAX;
+    for (size_t i = 0; job->spread > 0 && i < job->trigger_count; i++) {
+        int64_t time = trigger_next(&job->triggers[i], next.ns - job->spread);
+        base = time < base ? time : base;
+    }
+    if (base <= next.ns)
+        say(explanation, "Its spread of %s moves it by %s, which follows from its name.",
+            DURATION(job->spread), DURATION(next.ns - base));
+}
+
+static void say_next(struct explanation *explanation)
+{
+    hora_instant next;
+    const struct job *job = explanation->state->job;
+    if (!job->enabled || is_state(explanation, "paused") || is_state(explanation, "given-up"))
+        return;
+    if (!times_from_json(json_object_get(explanation->info, "next"), &next)) {
+        if (job->trigger_count > 0 && !is_state(explanation, "running") && !is_state(explanation, "due"))
+            say(explanation, "It has no further planned time.");
+        return;
+    }
+    if (is_state(explanation, "due"))
+        return; /* its time has come; say_runs has told so */
+    int64_t failures = json_integer_value(json_object_get(explanation->info, "attempts"));
+    if (failures > 0 && is_state(explanation, "waiting"))
+        say(explanation, "Its last attempt failed; attempt %lld starts at %s (%s).", (long long)failures + 1,
+            UTC(next), RELATIVE(next, explanation->now));
+    else
+        say(explanation, "It runs next at %s (%s).", UTC(next), RELATIVE(next, explanation->now));
+    say_excluded(explanation, next);
+    say_spread(explanation, next);
+    if (job->jitter > 0)
+        say(explanation, "Each run is delayed by a random time of up to %s.", DURATION(job->jitter));
+}
+
+static void say_missed(struct explanation *explanation)
+{
+    const struct job *job = explanation->state->job;
+    if (job->trigger_count == 0)
+        return;
+    if (job->missed == MISSED_SKIP)
+        say(explanation, "Times that pass while no runner is up are skipped (missed: skip).");
+    else if (job->missed == MISSED_ONCE)
+        say(explanation, "Times that pass while no runner is up lead to one run (missed: once).");
+    else
+        say(explanation,
+            "Times that pass while no runner is up are run later, the latest %d of them (missed: all).",
+            job->missed_max);
+}
+
+/* ---- the latest runs ---- */
+
+static void say_records(struct explanation *explanation)
+{
+    size_t i;
+    json_t *record;
+    if (json_array_size(explanation->records) == 0) {
+        say(explanation, "It has not run yet.");
+        return;
+    }
+    json_array_foreach(explanation->records, i, record)
+    {
+        char end[TEXT / 2];
+        describe_end(record, end, sizeof end);
+        const char *started = text_of(record, "started");
+        const json_t *seconds = json_object_get(record, "seconds");
+        if (*started == '\0')
+            started = text_of(record, "planned");
+        if (json_is_number(seconds))
+            say(explanation, "The run at %s %s after %s (attempt %lld).", started, end,
+                DURATION((hora_ns)(json_number_value(seconds) * 1e9)),
+                (long long)json_integer_value(json_object_get(record, "attempt")));
+        else
+            say(explanation, "The run at %s %s.", started, end);
+    }
+    const char *last = text_of(json_array_get(explanation->records, 0), "outcome");
+    if (strcmp(last, "failed") == 0 || strcmp(last, "gave-up") == 0 || strcmp(last, "lost") == 0)
+        explanation->is_wrong = true;
+}
+
+static void say_verdict(struct explanation *explanation, int runs)
+{
+    hora_instant next;
+    if (explanation->is_wrong)
+        return;
+    if (runs > 0)
+        say(explanation, "Nothing is wrong: it is running.");
+    else if (times_from_json(json_object_get(explanation->info, "next"), &next) &&
+             !is_state(explanation, "due"))
+        say(explanation, "Nothing is wrong: it runs next at %s.", UTC(next));
+    else
+        say(explanation, "Nothing is wrong.");
+}
+
+/* ---- the request ---- */
+
+/* Ends the request with the sentences. */
+static void finish(struct explanation *explanation)
+{
+    struct request *request = explanation->request;
+    explanation->sentences = json_array();
+    explanation->now = loop_wall(request->runner->loop);
+    say_schedule(explanation);
+    say_obstacles(explanation);
+    int runs = say_runs(explanation);
+    say_next(explanation);
+    say_missed(explanation);
+    say_records(explanation);
+    say_verdict(explanation, runs);
+    json_t *reply = json_pack("{s:b, s:s, s:s, s:b, s:o}", "ok", 1, "job", explanation->state->name, "state",
+                              text_of(explanation->info, "state"), "wrong", explanation->is_wrong,
+                              "sentences", explanation->sentences);
+    json_decref(explanation->info);
+    json_decref(explanation->records);
+    free(explanation);
+    request_finish(request, reply);
+}
+
+/* Takes an array out of an answer of the runner. Ends the request and returns NULL if it is an error, or if
+ * the job has been removed meanwhile. */
+static json_t *take(struct explanation *explanation, json_t *reply, const char *name)
+{
+    struct request *request = explanation->request;
+    json_t *array = json_incref(json_object_get(reply, name));
+    if (array != NULL && json_is_true(json_object_get(reply, "ok"))) {
+        json_decref(reply);
+        explanation->state = request_job(request, request->question.job);
+        if (explanation->state != NULL)
+            return array;
+        json_decref(array);
+    } else {
+        json_decref(array);
+        request_finish(request, reply);
+    }
+    json_decref(explanation->info);
+    free(explanation);
+    return NULL;
+}
+
+static void recorded(json_t *reply, void *arg)
+{
+    struct explanation *explanation = arg;
+    json_t *records = take(explanation, reply, "records");
+    if (records == NULL)
+        return;
+    explanation->records = records;
+    finish(explanation);
+}
+
+static void listed(json_t *reply, void *arg)
+{
+    struct explanation *explanation = arg;
+    json_t *jobs = take(explanation, reply, "jobs");
+    if (jobs == NULL)
+        return;
+    explanation->info = json_incref(json_array_get(jobs, 0));
+    json_decref(jobs);
+    struct request *request = explanation->request;
+    struct history_question question = {.job = request->question.job, .limit = RECORDS};
+    runner_request_history(request->runner, &question, recorded, explanation);
+}
+
+void explain_request(struct request *request)
+{
+    const char *job = request->question.job;
+    if (request_job(request, job) == NULL)
+        return;
+    struct explanation *explanation = memory(sizeof *explanation);
+    *explanation = (struct explanation){.request = request};
+    runner_request_jobs(request->runner, job, listed, explanation);
+}

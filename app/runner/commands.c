@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.c - what the control socket can ask the runner for
+ *
+ * Most requests concern the store. The loop makes a `struct asked`, a thread of the pool asks the store, and the
+ * loop completes the answer with what this node knows. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "runner/internal.h"
+#include "text.h"
+
+/* A request of which the store knows a part. */
+struct asked {
+    struct runner *runner;
+    reply_fn reply;
+    void *arg;
+    char *job, *key; /* NULL: all jobs */
+    hora_instant at;
+    bool pause;
+    struct history_question history;
+    char *run;
+    json_t *result;
+    hora_instant next; /* of the job, for a resume */
+    int error;
+    hora_error reason;
+};
+
+static struct asked *asked_new(struct runner *runner, const char *job, reply_fn reply, void *arg)
+{
+    struct asked *asked = memory(sizeof *asked);
+    *asked = (struct asked){.runner = runner, .reply = reply, .arg = arg, .job = text_copy(job)};
+    if (job != NULL)
+        asked->key = job_key(runner, job);
+    return asked;
+}
+
+static void asked_free(struct asked *asked)
+{
+    free(asked->job);
+    free(asked->key);
+    free(asked->run);
+    free(asked);
+}
+
+__attribute__((format(printf, 3, 4))) static void refuse(reply_fn reply, void *arg, const char *format, ...)
+{
+    char text[600];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    reply(json_pack("{s:b, s:s}", "ok", 0, "error", text), arg);
+}
+
+/* Answers with an error of the store. Returns false if there was none. */
+static bool failed(struct asked *asked)
+{
+    if (asked->error >= 0)
+        return false;
+    json_decref(asked->result);
+    if (asked->error == HORA_ENOENT && asked->job != NULL)
+        refuse(asked->reply, asked->arg,
+               "job %s is not in the store; it may have been given up: hora resume %s", asked->job,
+               asked->job);
+    else
+        refuse(asked->reply, asked->arg, "the store: %s", asked->reason.message);
+    asked_free(asked);
+    return true;
+}
+
+static bool is_known(struct runner *runner, const char *job, reply_fn reply, void *arg)
+{
+    if (runner_find(runner, job) != NULL)
+        return true;
+    refuse(reply, arg, "there is no job %s", job);
+    return false;
+}
+
+/* ---- the jobs ---- */
+
+static const char *state_name(const hora_durable_info *info, hora_instant now)
+{
+    switch (info->state) {
+    case HORA_DURABLE_PAUSED:
+        return "paused";
+    case HORA_DURABLE_DEAD:
+        return "given-up";
+    case HORA_DURABLE_CLAIMED:
+        return info->due.ns <= now.ns ? "running" : "waiting";
+    case HORA_DURABLE_WAITING:
+    default:
+        return info->due.ns <= now.ns ? "due" : "waiting";
+    }
+}
+
+static int add_job(const hora_durable_info *info, void *arg)
+{
+    struct asked *asked = arg;
+    hora_instant due = info->due.ns > info->planned.ns ? info->due : info->planned;
+    bool parked = info->planned.ns >= JOB_PARKED || info->state == HORA_DURABLE_DEAD;
+    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I}", "job",
+                            job_of_key(asked->runner, info->key), "state", state_name(info, asked->at),
+                            "next", parked ? json_null() : json_instant(due), "planned",
+                            parked ? json_null() : json_instant(info->planned), "attempts", info->attempts,
+                            "failures_in_a_row", (json_int_t)info->failures_in_a_row, "last_end",
+                            json_instant(info->last_end), "last_code", info->last_code, "last_success",
+                            json_instant(info->last_success), "node", (json_int_t)info->node, "firings",
+                            (json_int_t)info->firings);
+    json_array_append_new(asked->result, job);
+    return 0;
+}
+
+static void list_jobs(void *arg)
+{
+    struct asked *asked = arg;
+    char *prefix = text_format("%s/", asked->runner->namespace);
+    asked->result = json_array();
+    asked->error =
+        hora_store_list(asked->runner->store, HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key),
+                        add_job, asked, &asked->reason);
+    if (asked->error == 0)
+        asked->error = hora_store_list(
+            asked->runner->store,
+            HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key, .state = HORA_DURABLE_DEAD), add_job,
+            asked, &asked->reason);
+    free(prefix);
+}
+
+static json_t *runs_of(const struct runner *runner, const char *job)
+{
+    json_t *runs = json_array();
+    for (const struct run *run = runner->runs; run != NULL; run = run->next)
+        if (run->hook == NULL && strcmp(job_of_key(runner, run->key), job) == 0)
+            json_array_append_new(runs, run_to_json(run));
+    return runs;
+}
+
+static const char *overlap_name(const struct job *job)
+{
+    static const char *const names[] = {"skip", "allow", "queue", "replace"};
+    return names[job->overlap];
+}
+
+/* Adds what the files and this node know. While a job runs, the store does not know its next time. */
+static void complete_job(struct runner *runner, json_t *object, const struct job *job)
+{
+    char schedule[512];
+    (void)job_describe(job, schedule, sizeof schedule);
+    json_t *tags = json_array(), *runs = runs_of(runner, job->name);
+    for (size_t i = 0; i < job->tag_count; i++)
+        json_array_append_new(tags, json_string(job->tags[i]));
+    const char *state = json_string_value(json_object_get(object, "state"));
+    if (state != NULL && strcmp(state, "running") == 0)
+        json_object_set_new(object, "next", json_next(job, loop_wall(runner->loop)));
+    else if (!job->enabled && json_array_size(runs) == 0)
+        json_object_set_new(object, "state", json_string("disabled"));
+    json_object_set_new(object, "schedule", json_string(schedule));
+    json_object_set_new(object, "description",
+                        job->description == NULL ? json_null() : json_string(job->description));
+    json_object_set_new(object, "group", job->group == NULL ? json_null() : json_string(job->group->name));
+    json_object_set_new(object, "overlap", json_string(overlap_name(job)));
+    json_object_set_new(object, "tags", tags);
+    json_object_set_new(object, "runs", runs);
+}
+
+json_t *json_next(const struct job *job, hora_instant now)
+{
+    hora_instant next = job_next_time(job, now);
+    return next.ns >= JOB_PARKED || !job->enabled ? json_null() : json_instant(next);
+}
+
+static void jobs_listed(void *arg)
+{
+    struct asked *asked = arg;
+    struct runner *runner = asked->runner;
+    if (failed(asked))
+        return;
+    json_t *jobs = json_array();
+    for (size_t i = 0; i < runner->job_count; i++) {
+        const struct job *job = runner->jobs[i]->job;
+        if (asked->job != NULL && strcmp(asked->job, job->name) != 0)
+            continue;
+        size_t index;
+        json_t *found = NULL, *object;
+        json_array_foreach(
+            asked->result, index,
+            object) if (strcmp(json_string_value(json_object_get(object, "job")), job->name) == 0 &&
+                        (found == NULL || strcmp(json_string_value(json_object_get(object, "state")),
+                                                 "given-up") != 0)) found = object;
+        json_t *complete = found == NULL ? json_pack("{s:s, s:s}", "job", job->name, "state", "unknown")
+                                         : json_incref(found);
+        complete_job(runner, complete, job);
+        json_array_append_new(jobs, complete);
+    }
+    json_decref(asked->result);
+    asked->reply(json_pack("{s:b, s:o}", "ok", 1, "jobs", jobs), asked->arg);
+    asked_free(asked);
+}
+
+void runner_request_jobs(struct runner *runner, const char *job, reply_fn reply, void *arg)
+{
+    if (job != NULL && !is_known(runner, job, reply, arg))
+        return;
+    struct asked *asked = asked_new(runner, job, reply, arg);
+    asked->at = loop_wall(runner->loop);
+    loop_ask(runner->loop, list_jobs, jobs_listed, asked);
+}
+
+/* ---- history ---- */
+
+static int add_record(const hora_run_record *record, void *arg)
+{
+    struct asked *asked = arg;
+    const char *job = job_of_key(asked->runner, record->key);
+    if (record->key == NULL || job == record->key)
+        return 0; /* not a job of this namespace */
+    json_t *object = record_to_json(asked->runner, record);
+    if (asked->run == NULL || strcmp(json_string_value(json_object_get(object, "run")), asked->run) == 0)
+        json_array_append(asked->result, object);
+    json_decref(object);
+    return asked->history.limit > 0 && json_array_size(asked->result) >= (size_t)asked->history.limit;
+}
+
+static void read_history(void *arg)
+{
+    struct asked *asked = arg;
+    asked->result = json_array();
+    asked->error = hora_store_history(asked->runner->store,
+                                      HORA_HISTORY_FILTER(.key = asked->key, .failed = asked->history.failed,
+                                                          .before_id = asked->history.before_id,
+                                                          .since = asked->history.since),
+                                      add_record, asked, &asked->reason);
+}
+
+static void history_read(void *arg)
+{
+    struct asked *asked = arg;
+    if (failed(asked))
+        return;
+    asked->reply(json_pack("{s:b, s:o}", "ok", 1, "records", asked->result), asked->arg);
+    asked_free(asked);
+}
+
+void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
+                            void *arg)
+{
+    struct asked *asked = asked_new(runner, question->job, reply, arg);
+    asked->history = *question;
+    asked->run = text_copy(question->run);
+    loop_ask(runner->loop, read_history, history_read, asked);
+}
+
+/* ---- run, pause, resume ---- */
+
+static int find_planned(const hora_durable_info *info, void *arg)
+{
+    struct asked *asked = arg;
+    if (info->state == HORA_DURABLE_CLAIMED && info->planned.ns != asked->at.ns)
+        asked->result = json_true(); /* it runs, and once more afterwards */
+    else
+        asked->at = info->planned;
+    return 0;
+}
+
+static void ask_to_run(void *arg)
+{
+    struct asked *asked = arg;
+    asked->error = job_run_at(asked->runner, asked->key, asked->at, &asked->reason);
+    if (asked->error >= 0)
+        asked->error = hora_store_list(asked->runner->store, HORA_DURABLE_FILTER(.key = asked->key),
+                                       find_planned, asked, &asked->reason);
+}
+
+static void run_was_asked(void *arg)
+{
+    struct asked *asked = arg;
+    if (failed(asked))
+        return;
+    bool queued = asked->result != NULL;
+    char *id = run_id(asked->job, asked->at);
+    event_report(asked->runner, EVENT_INFO, "request", asked->job, NULL, "a run was asked for%s",
+                 queued ? "; it follows the one in progress" : "");
+    asked->reply(json_pack("{s:b, s:s, s:o, s:b}", "ok", 1, "job", asked->job, "run",
+                           queued ? json_null() : json_string(id), "queued", queued),
+                 asked->arg);
+    free(id);
+    asked_free(asked);
+}
+
+void runner_request_run(struct runner *runner, const char *job, reply_fn reply, void *arg)
+{
+    if (!is_known(runner, job, reply, arg))
+        return;
+    struct asked *asked = asked_new(runner, job, reply, arg);
+    hora_durable_status status = HORA_INIT(hora_durable_status);
+    hora_ns offset = hora_durable_get_status(runner->durable, &status) == 0 ? status.clock_offset : 0;
+    /* The store takes a time in the past for now, and then the id of the run would not be known. */
+    hora_ns soon = loop_wall(runner->loop).ns + offset + HORA_MS(5);
+    asked->at = (hora_instant){soon - soon % 1000};
+    loop_ask(runner->loop, ask_to_run, run_was_asked, asked);
+}
+
+static void ask_to_pause(void *arg)
+{
+    struct asked *asked = arg;
+    hora_store *store = asked->runner->store;
+    if (asked->pause) {
+        asked->error = hora_store_pause(store, asked->key, 0, &asked->reason);
+        return;
+    }
+    asked->error = hora_store_resume(store, asked->key, 0, &asked->reason);
+    if (asked->error != HORA_ENOENT)
+        return;
+    /* A job that was given up continues with its next time, not now. */
+    asked->error = hora_store_revive(store, asked->key, 0, &asked->reason);
+    if (asked->error >= 0)
+        asked->error = hora_store_retime(store, asked->key, 0, asked->next, &asked->reason);
+    if (asked->error >= 0)
+        asked->error = 1;
+}
+
+static void was_paused(void *arg)
+{
+    struct asked *asked = arg;
+    if (failed(asked))
+        return;
+    const char *kind = asked->pause ? "pause" : "resume";
+    bool changed = asked->error > 0;
+    if (changed)
+        event_report(asked->runner, EVENT_INFO, kind, asked->job, NULL, asked->pause ? "paused" : "resumed");
+    asked->reply(json_pack("{s:b, s:s, s:b}", "ok", 1, "job", asked->job, "changed", changed), asked->arg);
+    asked_free(asked);
+}
+
+void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg)
+{
+    if (!is_known(runner, job, reply, arg))
+        return;
+    struct asked *asked = asked_new(runner, job, reply, arg);
+    asked->pause = pause;
+    asked->next = job_next_time(runner_find(runner, job)->job, loop_wall(runner->loop));
+    loop_ask(runner->loop, ask_to_pause, was_paused, asked);
+}
+
+/* ---- cancel and stop ---- */
+
+void runner_request_cancel(struct runner *runner, const char *id, reply_fn reply, void *arg)
+{
+    char reason[300];
+    struct run *run = runner_find_run(runner, id, reason, sizeof reason);
+    if (run == NULL) {
+        refuse(reply, arg, "%s", reason);
+        return;
+    }
+    json_t *answer =
+        json_pack("{s:b, s:s, s:s}", "ok", 1, "run", run->id, "was", run_state_name(run->run_state));
+    event_report(runner, EVENT_INFO, "cancel", run->job->name, json_pack("{s:s}", "run", run->id),
+                 "a cancel was asked for");
+    run_stop(run, STOP_CANCELLED);
+    reply(answer, arg);
+}
+
+void runner_request_stop(struct runner *runner, hora_ns within, reply_fn reply, void *arg)
+{
+    int running = runner->running;
+    runner_stop(runner, within < 0 ? runner->stop_within : within);
+    reply(json_pack("{s:b, s:i}", "ok", 1, "running", running), arg);
+}
+
+/* ---- the virtual clock ---- */
+
+/* A request that waits until no run is in hand. */
+struct ended_wait {
+    struct ended_wait *next;
+    struct runner *runner;
+    reply_fn reply;
+    void *arg;
+    bool settle;
+};
+
+static void clock_reply(struct ended_wait *wait)
+{
+    wait->reply(json_pack("{s:b, s:o}", "ok", 1, "now", json_instant(loop_wall(wait->runner->loop))),
+                wait->arg);
+    free(wait);
+}
+
+void runner_changed(struct runner *runner)
+{
+    if (runner->durable_is_stopped && runner->runs == NULL)
+        loop_stop(runner->loop);
+    if (runner->runs != NULL && !runner->stopping)
+        return;
+    while (runner->waits != NULL) {
+        struct ended_wait *wait = runner->waits;
+        runner->waits = wait->next;
+        clock_reply(wait);
+    }
+}
+
+static void passed(void *arg)
+{
+    struct ended_wait *wait = arg;
+    struct runner *runner = wait->runner;
+    if (!wait->settle) {
+        clock_reply(wait);
+        return;
+    }
+    wait->next = runner->waits;
+    runner->waits = wait;
+    runner_changed(runner);
+}
+
+void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_fn reply, void *arg)
+{
+    if (loop_clock(runner->loop) == NULL || by < 0) {
+        refuse(reply, arg, by < 0 ? "time cannot go back" : "this runner has no virtual clock");
+        return;
+    }
+    struct ended_wait *wait = memory(sizeof *wait);
+    *wait = (struct ended_wait){.runner = runner, .reply = reply, .arg = arg, .settle = settle};
+    if (loop_pass(runner->loop, by, passed, wait))
+        return;
+    free(wait);
+    refuse(reply, arg, "time is passing already");
+}

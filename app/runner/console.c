@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* console.c - standard output of the runner, which never makes the loop wait
+ *
+ * A reader that stops reading (a pager, a stuck log collector) must not stop the jobs. The descriptor stays in
+ * blocking mode, because other processes may share it; instead, at most PIPE_BUF bytes are written when it is
+ * ready, which a pipe then takes without blocking. What cannot be written waits in a buffer of limited size.
+ * Files are always ready and cannot be watched. */
+#include "runner/console.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "command.h"
+
+enum { CAPACITY = 1 << 20, LAST_WAIT_MS = 2000 };
+
+struct console {
+    struct loop *loop;
+    struct loop_fd watch;
+    bool is_file;   /* cannot be watched, and never blocks */
+    bool is_broken; /* a write has failed: nothing more is printed */
+    char *bytes;
+    size_t used;
+    long long dropped; /* lines, since the last one that was printed */
+};
+
+struct console *console_new(struct loop *loop)
+{
+    struct console *console = memory(sizeof *console);
+    *console = (struct console){.loop = loop, .watch = {.fd = -1}, .bytes = memory(CAPACITY)};
+    return console;
+}
+
+/* Writes once. Returns false if nothing could be written. */
+static bool write_some(struct console *console)
+{
+    size_t part = console->used < PIPE_BUF || console->is_file ? console->used : PIPE_BUF;
+    ssize_t count = write(STDOUT_FILENO, console->bytes, part);
+    if (count < 0) {
+        console->is_broken = errno != EINTR && errno != EAGAIN;
+        if (console->is_broken)
+            console->used = 0;
+        return false;
+    }
+    console->used -= (size_t)count;
+    memmove(console->bytes, console->bytes + count, console->used);
+    return true;
+}
+
+static bool is_ready(int milliseconds)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, milliseconds) > 0;
+}
+
+static void output_ready(int fd, uint32_t events, void *arg)
+{
+    (void)fd, (void)events;
+    struct console *console = arg;
+    (void)write_some(console);
+    if (console->used == 0)
+        loop_unwatch(&console->watch);
+}
+
+static void write_out(struct console *console)
+{
+    while (console->used > 0 && (console->is_file || is_ready(0)) && write_some(console))
+        ;
+    if (console->used == 0 || console->watch.fd >= 0)
+        return;
+    if (loop_watch(console->loop, &console->watch, STDOUT_FILENO, EPOLLOUT, output_ready, console) == -EPERM)
+        console->is_file = true;
+}
+
+static bool append(struct console *console, const char *text, size_t size)
+{
+    if (size + 1 > CAPACITY - console->used)
+        return false;
+    memcpy(console->bytes + console->used, text, size);
+    console->bytes[console->used + size] = '\n';
+    console->used += size + 1;
+    return true;
+}
+
+void console_line(struct console *console, const char *text, size_t size)
+{
+    if (console->is_broken)
+        return;
+    if (console->dropped > 0) {
+        char lost[80];
+        int length = snprintf(lost, sizeof lost, "hora: %lld lines were not printed: the reader is too slow",
+                              console->dropped);
+        if (append(console, lost, (size_t)length))
+            console->dropped = 0;
+    }
+    if (console->dropped > 0 || !append(console, text, size))
+        console->dropped++;
+    write_out(console);
+}
+
+void console_free(struct console *console)
+{
+    if (console == NULL)
+        return;
+    loop_unwatch(&console->watch);
+    while (console->used > 0 && (console->is_file || is_ready(LAST_WAIT_MS)) && write_some(console))
+        ;
+    free(console->bytes);
+    free(console);
+}

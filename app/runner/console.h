@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* console.h - standard output of the runner, which never makes the loop wait */
+#ifndef APP_CONSOLE_H
+#define APP_CONSOLE_H
+
+#include <stddef.h>
+
+#include "runner/loop.h"
+
+struct console;
+
+struct console *console_new(struct loop *loop);
+/* Writes what is left, as far as that is possible without waiting for long. */
+void console_free(struct console *console);
+/* Prints a line; the line end is added. If the reader is too slow, lines are dropped, and a line says how
+ * many. */
+void console_line(struct console *console, const char *text, size_t size);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events.c - what happens in the runner: printed, and sent to those who follow
+ *
+ * An event is a JSON object with a time, a kind and a text for people. Lines of output are events of the kind
+ * "output". On the console an event is one line, in one of two forms:
+ *
+ *     2026-11-17 03:00:00.004 backup@20261117T030000Z#1 start: pid 4711
+ *     {"time": "2026-11-17T03:00:00.004117Z", "kind": "start", "job": "backup", ...}
+ *
+ * The first form shows local time. A line of output has the name of its stream instead of the kind. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "runner/console.h"
+#include "runner/internal.h"
+#include "text.h"
+
+struct follower {
+    struct follower *next, **link;
+    char *job, *run; /* NULL: all */
+    bool wants_output;
+    follower_fn receive;
+    void *arg;
+};
+
+struct follower *follower_add(struct runner *runner, const char *job, const char *run, bool wants_output,
+                              follower_fn receive, void *arg)
+{
+    struct follower *follower = memory(sizeof *follower);
+    *follower = (struct follower){.next = runner->followers,
+                                  .link = &runner->followers,
+                                  .job = text_copy(job),
+                                  .run = text_copy(run),
+                                  .wants_output = wants_output,
+                                  .receive = receive,
+                                  .arg = arg};
+    if (follower->next != NULL)
+        follower->next->link = &follower->next;
+    runner->followers = follower;
+    return follower;
+}
+
+void follower_remove(struct runner *runner, struct follower *follower)
+{
+    (void)runner;
+    *follower->link = follower->next;
+    if (follower->next != NULL)
+        follower->next->link = follower->link;
+    free(follower->job);
+    free(follower->run);
+    free(follower);
+}
+
+static bool is_wanted(const char *filter, const char *value)
+{
+    return filter == NULL || (value != NULL && strcmp(filter, value) == 0);
+}
+
+static void send(struct runner *runner, json_t *event, bool is_output)
+{
+    const char *job = json_string_value(json_object_get(event, "job"));
+    const char *run = json_string_value(json_object_get(event, "run"));
+    for (struct follower *follower = runner->followers, *next; follower != NULL; follower = next) {
+        next = follower->next; /* a follower may remove itself */
+        if (is_wanted(follower->job, job) && is_wanted(follower->run, run) &&
+            (follower->wants_output || !is_output))
+            follower->receive(event, follower->arg);
+    }
+}
+
+static void print_json(struct runner *runner, const json_t *event)
+{
+    char *text = json_dumps(event, JSON_COMPACT | JSON_ENSURE_ASCII);
+    if (text == NULL)
+        return;
+    console_line(runner->console, text, strlen(text));
+    free(text);
+}
+
+/* Writes the time as people read it. */
+static void local_time(struct runner *runner, hora_instant time, char *text, size_t size)
+{
+    hora_local local;
+    if (runner->local_zone == NULL || hora_zone_to_local(runner->local_zone, time, &local) < 0)
+        (void)hora_instant_format(time, NULL, false, text, size);
+    else
+        (void)snprintf(text, size, "%04d-%02d-%02d %02d:%02d:%02d.%03d", (int)local.year, local.month,
+                       local.day, local.hour, local.minute, local.second, (int)(local.nanosecond / 1000000));
+}
+
+static const char *colour_of(const struct runner *runner, enum event_level level)
+{
+    static const char *const colours[] = {"", "\033[33m", "\033[31m"};
+    return runner->has_colour ? colours[level] : "";
+}
+
+static void print_text(struct runner *runner, enum event_level level, const char *kind, const char *who,
+                       const char *text)
+{
+    char time[40];
+    local_time(runner, loop_wall(runner->loop), time, sizeof time);
+    const char *colour = colour_of(runner, level);
+    char *line = text_format("%s %s%s%s%s: %s%s", time, colour, who, who[0] == '\0' ? "" : " ", kind, text,
+                             colour[0] == '\0' ? "" : "\033[0m");
+    console_line(runner->console, line, strlen(line));
+    free(line);
+}
+
+json_t *json_instant(hora_instant instant)
+{
+    char text[64];
+    if (instant.ns == 0 || hora_instant_format(instant, NULL, false, text, sizeof text) < 0)
+        return json_null();
+    return json_string(text);
+}
+
+void event_report(struct runner *runner, enum event_level level, const char *kind, const char *job,
+                  json_t *fields, const char *format, ...)
+{
+    static const char *const levels[] = {"info", "warning", "error"};
+    char text[2048];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    runner->events++;
+    json_t *event = json_pack("{s:o, s:s, s:s, s:s}", "time", json_instant(loop_wall(runner->loop)), "kind",
+                              kind, "level", levels[level], "text", text);
+    if (event == NULL) { /* a text that is not UTF-8 */
+        json_decref(fields);
+        return;
+    }
+    if (job != NULL)
+        json_object_set_new(event, "job", json_string(job));
+    if (fields != NULL)
+        json_object_update(event, fields);
+    json_decref(fields);
+    const char *run = json_string_value(json_object_get(event, "run"));
+    if ((level > EVENT_INFO || !runner->options.quiet) && !runner->is_silent) {
+        if (runner->options.json)
+            print_json(runner, event);
+        else
+            print_text(runner, level, kind, run != NULL ? run : job != NULL ? job : "", text);
+    }
+    send(runner, event, false);
+    json_decref(event);
+}
+
+static json_t *output_event(const struct output_line *line)
+{
+    return json_pack("{s:o, s:s, s:s, s:s, s:i, s:s, s:b, s:o}", "time", json_instant(line->time), "kind",
+                     "output", "job", line->job, "run", line->run, "attempt", line->attempt, "stream",
+                     line->stream == STREAM_OUT ? "out" : "err", "continued", line->continued, "text",
+                     json_stringn_nocheck(line->text, line->size));
+}
+
+void event_output(struct runner *runner, const struct output_line *line)
+{
+    bool prints = !runner->options.quiet && !runner->options.no_output;
+    if (runner->followers == NULL && !prints)
+        return;
+    if (runner->followers != NULL || runner->options.json) {
+        json_t *event = output_event(line);
+        if (event != NULL && prints && runner->options.json)
+            print_json(runner, event);
+        if (event != NULL)
+            send(runner, event, true);
+        json_decref(event);
+    }
+    if (!prints || runner->options.json)
+        return;
+    char time[40];
+    local_time(runner, line->time, time, sizeof time);
+    char *text = text_format("%s %s#%d %s%s | %.*s", time, line->run, line->attempt,
+                             line->stream == STREAM_OUT ? "out" : "err", line->continued ? "+" : "",
+                             (int)line->size, line->text);
+    console_line(runner->console, text, strlen(text));
+    free(text);
+}

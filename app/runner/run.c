@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - the way of a run: from its arrival in the loop to its outcome
+ *
+ *            arrives
+ *               |
+ *            DELAYED ----.          each of them: run_stop, or the end of its time (grace)
+ *               |        |
+ *            WAITING ----+--> run_finish: skipped, or handed back to the store
+ *               |
+ *            GUARDED -------> its guard failed: skipped
+ *               |
+ *            RUNNING --.
+ *               |      |  timeout, cancel, replace, lost lease, end of the runner
+ *               |   STOPPING
+ *               |      |
+ *            DRAINING <'
+ *               |
+ *            run_finish: succeeded, failed (with another attempt or not), cancelled, lost
+ *
+ * run_finish is in finish.c, processes are in run_process.c. */
+#include <assert.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "command.h"
+#include "runner/internal.h"
+#include "text.h"
+
+#define DRAIN_TIME   HORA_SECONDS(2)
+#define HOOK_TIMEOUT HORA_MINUTES(10)
+
+static const char *const state_names[] = {"delayed", "waiting", "guarded", "running", "stopping", "draining"};
+
+const char *run_state_name(enum run_state state)
+{
+    return state_names[state];
+}
+
+void run_explain(struct run *run, const char *format, ...)
+{
+    char text[512];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    text_set(&run->reason, text);
+}
+
+/* A random number from 0 to 1. */
+static double random_part(void)
+{
+    uint32_t bits = 0;
+    if (getrandom(&bits, sizeof bits, 0) != sizeof bits)
+        return 0.5;
+    return bits / 4294967296.0;
+}
+
+/* ---- room ---- */
+
+static bool has_room(const struct run *run)
+{
+    const struct runner *runner = run->runner;
+    if (run->hook != NULL)
+        return true;
+    return runner->running < runner->max_running &&
+           (run->group == NULL || run->group->running < run->group->limit);
+}
+
+static void take_room(struct run *run)
+{
+    assert(!run->has_room);
+    if (run->hook != NULL)
+        return;
+    run->has_room = true;
+    run->runner->running++;
+    if (run->group != NULL)
+        run->group->running++;
+    assert(run->group == NULL || run->group->running <= run->group->limit || run->runner->stopping); /* R4 */
+}
+
+void run_leave_room(struct run *run)
+{
+    if (!run->has_room)
+        return;
+    run->has_room = false;
+    run->runner->running--;
+    if (run->group != NULL)
+        run->group->running--;
+    assert(run->runner->running >= 0 && (run->group == NULL || run->group->running >= 0));
+}
+
+/* True if `a` starts before `b`, if both wait. */
+static bool is_before(const struct run *a, const struct run *b)
+{
+    if (a->job->priority != b->job->priority)
+        return a->job->priority > b->job->priority;
+    return a->planned.ns < b->planned.ns;
+}
+
+static void begin(struct run *run);
+
+void runs_admit(struct runner *runner)
+{
+    for (;;) {
+        struct run *first = NULL;
+        for (struct run *run = runner->runs; run != NULL; run = run->next)
+            if (run->run_state == RUN_WAITING && run->start_checked && !run->finished && has_room(run) &&
+                (first == NULL || is_before(run, first)))
+                first = run;
+        if (first == NULL || runner->stopping)
+            return;
+        begin(first);
+    }
+}
+
+/* ---- the times that come while a run is in progress ---- */
+
+static bool has_delay(const struct job *job)
+{
+    for (size_t i = 0; i < job->trigger_count; i++)
+        if (job->triggers[i].kind == TRIGGER_DELAY)
+            return true;
+    return false;
+}
+
+/* Waits for the next planned time of a job while a run of it is in progress. A delay counts from the end of the
+ * run, so its times do not come meanwhile. */
+static void watch_times(struct job_state *state, hora_instant after)
+{
+    const struct job *job = state->job;
+    hora_instant now = loop_wall(state->runner->loop);
+    if (job->overlap == OVERLAP_ALLOW || has_delay(job) || !job->enabled)
+        return;
+    hora_instant from = after.ns > now.ns ? after : now;
+    state->next_time = job_next_time(job, from);
+    if (state->next_time.ns < JOB_PARKED)
+        loop_timer_start(&state->next_timer, state->next_time.ns - now.ns);
+}
+
+/* The run that blocks a job whose runs do not overlap. */
+static struct run *run_in_progress(const struct job_state *state)
+{
+    for (struct run *run = state->runner->runs; run != NULL; run = run->next)
+        if (run->state == state && run->hook == NULL && run->run_state >= RUN_GUARDED)
+            return run;
+    return NULL;
+}
+
+static void time_came(void *arg)
+{
+    struct job_state *state = arg;
+    struct runner *runner = state->runner;
+    struct run *run = run_in_progress(state);
+    if (run == NULL)
+        return;
+    hora_instant now = loop_wall(runner->loop);
+    if (now.ns < state->next_time.ns) { /* the clock was set back, or the timer is not exact */
+        loop_timer_start(&state->next_timer, state->next_time.ns - now.ns);
+        return;
+    }
+    char time[HORA_INSTANT_TEXT];
+    (void)hora_instant_format(state->next_time, runner->local_zone, false, time, sizeof time);
+    double age = (double)(loop_now(runner->loop) - run->started_at) / 1e9;
+    if (state->job->overlap == OVERLAP_REPLACE) {
+        event_report(runner, EVENT_INFO, "replace", state->name, json_pack("{s:s}", "run", run->id),
+                     "%s has come, and this run has been in progress for %.1f s: it is stopped", time, age);
+        run_stop(run, STOP_REPLACED);
+        return;
+    }
+    if (state->job->overlap == OVERLAP_SKIP) {
+        run->skipped_during++;
+        state->skipped++;
+        event_report(runner, EVENT_WARNING, "skip", state->name, json_pack("{s:s}", "blocked_by", run->id),
+                     "%s is skipped: run %s has been in progress for %.1f s", time, run->id, age);
+    } else {
+        event_report(runner, EVENT_INFO, "queue", state->name, json_pack("{s:s}", "blocked_by", run->id),
+                     "%s is queued: run %s has been in progress for %.1f s", time, run->id, age);
+    }
+    watch_times(state, state->next_time);
+}
+
+void job_state_watch_init(struct job_state *state)
+{
+    loop_timer_init(&state->next_timer, state->runner->loop, time_came, state);
+}
+
+/* ---- arrival ---- */
+
+static void timer_fired(void *arg);
+
+static void add_to_list(struct run *run)
+{
+    struct runner *runner = run->runner;
+    run->next = runner->runs;
+    run->link = &runner->runs;
+    if (run->next != NULL)
+        run->next->link = &run->next;
+    runner->runs = run;
+    run->arrived = true;
+}
+
+static void wait_for_room(struct run *run)
+{
+    run->run_state = RUN_WAITING;
+    runs_admit(run->runner);
+    if (!run->finished && run->run_state == RUN_WAITING && run->group != NULL && !has_room(run))
+        event_report(run->runner, EVENT_INFO, "wait", run->job->name, json_pack("{s:s}", "run", run->id),
+                     "waits: group %s is at its limit of %d", run->group->name, run->group->limit);
+}
+
+/* The run may start, as far as its past is concerned. */
+static void proceed(struct run *run)
+{
+    run->start_checked = true;
+    if (run->stop != STOP_NOT) {
+        enum stop_reason reason = run->stop;
+        run->stop = STOP_NOT;
+        run_stop(run, reason);
+        return;
+    }
+    if (run->job->jitter > 0 && run->hook == NULL && run->attempt == 1 && !run->by_hand) {
+        run->run_state = RUN_DELAYED;
+        loop_timer_start(&run->timer, (hora_ns)((double)run->job->jitter * random_part()));
+        return;
+    }
+    wait_for_room(run);
+}
+
+/* Earlier attempts of a firing, as the history has them. */
+struct past {
+    struct run *run;
+    hora_store *store;
+    char *key;
+    int64_t planned_us;
+    int attempt;
+    int failed, lost;
+    bool last_was_lost;
+    int error;
+};
+
+static int past_record(const hora_run_record *record, void *arg)
+{
+    struct past *past = arg;
+    if (record->planned.ns / 1000 != past->planned_us || record->outcome == HORA_RUN_SKIPPED)
+        return 0;
+    bool lost = record->outcome == HORA_RUN_LOST || record->code == CODE_INTERRUPTED;
+    if (lost)
+        past->lost++;
+    else
+        past->failed++;
+    if (record->attempt == past->attempt - 1)
+        past->last_was_lost = lost;
+    return 0;
+}
+
+static void past_read(void *arg)
+{
+    struct past *past = arg;
+    hora_error reason;
+    past->error = hora_store_history(past->store,
+                                     HORA_HISTORY_FILTER(.key = past->key, .limit = 10 * past->attempt + 50),
+                                     past_record, past, &reason);
+}
+
+static void past_known(void *arg)
+{
+    struct past *past = arg;
+    struct run *run = past->run;
+    run->was_lost = past->last_was_lost;
+    run->failed_attempts = past->failed;
+    int lost = past->lost;
+    free(past->key);
+    free(past);
+    if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_SKIP) {
+        run_explain(run, "an earlier attempt was interrupted, and on_crash is skip");
+        run_finish(run, RESULT_SKIPPED);
+    } else if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_FAIL) {
+        run_explain(run, "an earlier attempt was interrupted, and on_crash is fail");
+        run_finish(run, RESULT_FAILED);
+    } else if (run->stop == STOP_NOT && lost >= MAX_CRASHES) {
+        run_explain(run, "%d attempts were interrupted", lost);
+        run_finish(run, RESULT_FAILED);
+    } else {
+        proceed(run);
+    }
+}
+
+static void ask_past(struct run *run)
+{
+    struct past *past = memory(sizeof *past);
+    *past = (struct past){.run = run,
+                          .store = run->runner->store,
+                          .key = text_copy(run->key),
+                          .planned_us = run->planned.ns / 1000,
+                          .attempt = run->attempt};
+    run->run_state = RUN_WAITING;
+    loop_ask(run->runner->loop, past_read, past_known, past);
+}
+
+/* Finds the job, and what of it matters here. Returns false if it is gone. */
+static bool find_job(struct run *run)
+{
+    struct runner *runner = run->runner;
+    struct job_state *state = runner_find(runner, job_of_key(runner, run->key));
+    if (state == NULL)
+        return false;
+    run->state = state;
+    run->set = job_set_ref(state->set);
+    run->job = state->job;
+    state->active++;
+    if (run->job->group != NULL && run->hook == NULL)
+        run->group = runner_find_group(runner, run->job->group->name);
+    return true;
+}
+
+/* True if the planned time of a run is not one of the schedule. */
+static bool is_by_hand(const struct run *run)
+{
+    if (has_delay(run->job) || run->attempt > 1)
+        return false;
+    hora_instant before = {run->planned.ns - 1000};
+    return job_next_time(run->job, before).ns != run->planned.ns;
+}
+
+void run_arrived(void *arg)
+{
+    struct run *run = arg;
+    add_to_list(run);
+    loop_timer_init(&run->timer, run->runner->loop, timer_fired, run);
+    if (!find_job(run)) {
+        run_explain(run, "the job is no longer in the files");
+        run_finish(run, RESULT_SKIPPED);
+        return;
+    }
+    run->by_hand = run->hook == NULL && is_by_hand(run);
+    if (run->attempt > 1 && run->hook == NULL)
+        ask_past(run);
+    else
+        proceed(run);
+}
+
+/* ---- the process ---- */
+
+static bool is_too_late(const struct run *run)
+{
+    return run->job->grace > 0 && run->hook == NULL && !run->by_hand &&
+           loop_wall(run->runner->loop).ns - run->planned.ns > run->job->grace;
+}
+
+static void report_start(struct run *run)
+{
+    json_t *fields = json_pack("{s:s, s:i, s:i, s:o, s:I, s:b}", "run", run->id, "attempt", run->attempt,
+                               "pid", (int)run->process.pid, "planned", json_instant(run->planned), "fence",
+                               (json_int_t)run->fence, "by_hand", run->by_hand);
+    if (run->runner->simulation != NULL)
+        event_report(run->runner, EVENT_INFO, "start", run->job->name, fields, "attempt %d", run->attempt);
+    else
+        event_report(run->runner, EVENT_INFO, "start", run->job->name, fields, "attempt %d, pid %d",
+                     run->attempt, (int)run->process.pid);
+}
+
+static void started(struct run *run)
+{
+    struct job_state *state = run->state;
+    run->run_state = RUN_RUNNING;
+    if (run->job->timeout > 0 && run->hook == NULL)
+        loop_timer_start(&run->timer, run->job->timeout);
+    else if (run->hook != NULL)
+        loop_timer_start(&run->timer, HOOK_TIMEOUT);
+    report_start(run);
+    if (run->hook != NULL)
+        return;
+    if (run->job->ping != NULL && run->runner->pinger != NULL)
+        pinger_send(run->runner->pinger, run->job->ping, "/start", run->id, NULL, 0);
+    if (state != NULL) {
+        state->runs++;
+        state->last_start = run->started;
+        metrics_started(state, run->started.ns - run->planned.ns);
+        watch_times(state, run->planned);
+    }
+}
+
+/* Starts the command of a run whose guard, if any, has agreed. */
+static void start_command(struct run *run)
+{
+    run->started = loop_wall(run->runner->loop);
+    run->started_at = loop_now(run->runner->loop);
+    if (run_start_process(run, run_command_of(run)))
+        started(run);
+    else
+        run_finish(run, RESULT_FAILED);
+}
+
+/* There is room for a run. */
+static void begin(struct run *run)
+{
+    if (is_too_late(run)) {
+        run_explain(run, "it would have started later than its grace allows");
+        run_finish(run, RESULT_SKIPPED);
+        return;
+    }
+    take_room(run);
+    const struct job_command *guard = &run->job->guard;
+    if (run->hook != NULL || (guard->shell == NULL && guard->argv == NULL)) {
+        start_command(run);
+        return;
+    }
+    run->run_state = RUN_GUARDED;
+    run->started_at = loop_now(run->runner->loop);
+    if (!run_start_process(run, guard)) {
+        run_explain(run, "the guard cannot be started: %s", run->start_error);
+        run_finish(run, RESULT_SKIPPED);
+    }
+}
+
+/* The guard of a run has ended. */
+static void guard_ended(struct run *run)
+{
+    bool agrees = run->end.exited && run->end.code == 0 && run->stop == STOP_NOT;
+    char text[100];
+    (void)run_describe_end(run, RESULT_FAILED, text, sizeof text);
+    run_close_process(run);
+    if (run->stop != STOP_NOT) {
+        run_finish(run, run_result_of(run));
+    } else if (agrees) {
+        start_command(run);
+    } else {
+        run_explain(run, "its guard ended with %s", text);
+        run_finish(run, RESULT_SKIPPED);
+    }
+}
+
+void run_process_ended(struct run *run)
+{
+    loop_timer_cancel(&run->timer);
+    runner_reap_orphans(run->runner);
+    if (run->is_guard) {
+        guard_ended(run);
+        return;
+    }
+    run->run_state = RUN_DRAINING;
+    if (run->pipes[0] < 0 && run->pipes[1] < 0)
+        run_process_done(run);
+    else
+        loop_timer_start(&run->timer, DRAIN_TIME); /* a process in the background may keep the pipes open */
+}
+
+void run_process_done(struct run *run)
+{
+    loop_timer_cancel(&run->timer);
+    run_finish(run, run_result_of(run));
+}
+
+/* ---- ending early ---- */
+
+static void timer_fired(void *arg)
+{
+    struct run *run = arg;
+    switch (run->run_state) {
+    case RUN_DELAYED:
+        wait_for_room(run);
+        break;
+    case RUN_RUNNING:
+        run_stop(run, STOP_TIMEOUT);
+        break;
+    case RUN_STOPPING:
+        event_report(run->runner, EVENT_WARNING, "kill", run->job->name, json_pack("{s:s}", "run", run->id),
+                     "did not end within %.1f s after SIGTERM and is killed",
+                     (double)run->job->kill_after / 1e9);
+        run_signal(run, SIGKILL);
+        break;
+    case RUN_DRAINING:
+        run_process_done(run);
+        break;
+    case RUN_WAITING:
+    case RUN_GUARDED:
+    default:
+        break;
+    }
+}
+
+static void end_process(struct run *run, bool at_once)
+{
+    run->run_state = RUN_STOPPING;
+    run_signal(run, at_once ? SIGKILL : SIGTERM);
+    if (at_once)
+        return;
+    run_signal(run, SIGCONT); /* a stopped process does not see SIGTERM */
+    loop_timer_start(&run->timer, run->job->kill_after);
+}
+
+void run_stop(struct run *run, enum stop_reason reason)
+{
+    if (run->finished)
+        return;
+    bool again = run->stop != STOP_NOT;
+    if (!again || reason == STOP_LOST)
+        run->stop = reason;
+    if (!run->arrived || !run->start_checked)
+        return; /* `proceed` comes, and sees it */
+    switch (run->run_state) {
+    case RUN_DELAYED:
+    case RUN_WAITING:
+        run_finish(run, run_result_of(run));
+        break;
+    case RUN_GUARDED:
+    case RUN_RUNNING:
+        end_process(run, reason == STOP_LOST);
+        break;
+    case RUN_STOPPING:
+        if (again && (reason == STOP_LOST || reason == STOP_SHUTDOWN))
+            run_signal(run, SIGKILL);
+        break;
+    case RUN_DRAINING:
+    default:
+        break;
+    }
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule.c - jobs and the store: one recurring task for each job
+ *
+ * A job is a task with the key NAMESPACE/JOB and the trigger JOB:HASH, where HASH is that of its schedule. So a
+ * node whose files have another schedule for a job leaves it to the nodes that have the same. The payload says
+ * what the task was made from: "SCHEDULE JOB", two hashes. If both are those of the files, there is nothing to
+ * do. If only the schedule is, the task is replaced and keeps its next time.
+ *
+ * A job without a further time is parked (JOB_PARKED): its row stays, with its history, and can be given a time
+ * by hora run, or by a job that it runs after. The task of a job that is not enabled is always parked.
+ *
+ * A job that has been given up is among the dead tasks. It stays there, until hora resume or until its
+ * description changes. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "runner/internal.h"
+#include "text.h"
+
+/* Further attempts, beyond those of `retries`, for runs that were interrupted: by crashes of the runner
+ * (MAX_CRASHES), or by its end. */
+enum { MORE_ATTEMPTS = 1000, PUT_AT_ONCE = 500 };
+
+#define LEAST_LATENESS HORA_SECONDS(1)
+#define MOST_LATENESS  HORA_SECONDS(60)
+
+char *job_key(const struct runner *runner, const char *job)
+{
+    return text_format("%s/%s", runner->namespace, job);
+}
+
+const char *job_of_key(const struct runner *runner, const char *key)
+{
+    size_t length = strlen(runner->namespace);
+    if (key == NULL || strncmp(key, runner->namespace, length) != 0 || key[length] != '/')
+        return key == NULL ? "" : key;
+    return key + length + 1;
+}
+
+/* ---- what the files want ---- */
+
+/* The task that a job needs. */
+struct wanted {
+    char *key, *trigger_name, *payload;
+    char schedule[24]; /* first word of the payload */
+    hora_trigger *trigger;
+    struct job_set *set; /* a reference, for `job` */
+    const struct job *job;
+    bool is_there; /* the store has it already */
+};
+
+/* A task that the store has. */
+struct found {
+    char *key, *payload;
+    hora_instant planned;
+    hora_durable_state state;
+};
+
+struct agreement {
+    struct loop *loop;
+    hora_store *store;
+    hora_durable *durable;
+    char *prefix;
+    struct wanted *wanted; /* by key */
+    size_t wanted_count;
+    struct found *found;
+    size_t found_count, found_room;
+    size_t living_count; /* the first ones are not dead, and sorted by key */
+    hora_instant now;    /* of the store */
+    int put, cancelled;
+};
+
+static hora_ns parked(const hora_trigger_context *context, void *arg)
+{
+    (void)context, (void)arg;
+    return JOB_PARKED;
+}
+
+static void want(struct wanted *wanted, struct job_state *state)
+{
+    const struct job *job = state->job;
+    json_t *json = job_to_json(job, true);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(json);
+    *wanted = (struct wanted){.key = text_copy(state->key), .set = job_set_ref(state->set), .job = job};
+    if (job->enabled)
+        job_schedule_hash(job, wanted->schedule);
+    else
+        (void)snprintf(wanted->schedule, sizeof wanted->schedule, "disabled");
+    wanted->trigger_name = text_format("%s:%s", job->name, wanted->schedule);
+    wanted->payload = text_format("%s %016" PRIx64, wanted->schedule, text_hash(text == NULL ? "" : text));
+    free(text);
+    int error = job->enabled ? job_trigger_new(job, &wanted->trigger)
+                             : hora_trigger_new(parked, NULL, NULL, &wanted->trigger);
+    if (error < 0) {
+        complain("out of memory");
+        exit(STATUS_TROUBLE);
+    }
+}
+
+struct agreement *agreement_new(struct runner *runner)
+{
+    struct agreement *agreement = memory(sizeof *agreement);
+    *agreement = (struct agreement){.loop = runner->loop,
+                                    .store = runner->store,
+                                    .durable = runner->durable,
+                                    .prefix = text_format("%s/", runner->namespace),
+                                    .wanted = memory((runner->job_count + 1) * sizeof(struct wanted)),
+                                    .wanted_count = runner->job_count};
+    for (size_t i = 0; i < runner->job_count; i++)
+        want(&agreement->wanted[i], runner->jobs[i]);
+    return agreement;
+}
+
+void agreement_free(struct agreement *agreement)
+{
+    for (size_t i = 0; i < agreement->wanted_count; i++) {
+        struct wanted *wanted = &agreement->wanted[i];
+        hora_trigger_unref(wanted->trigger);
+        job_set_unref(wanted->set);
+        free(wanted->key);
+        free(wanted->trigger_name);
+        free(wanted->payload);
+    }
+    for (size_t i = 0; i < agreement->found_count; i++) {
+        free(agreement->found[i].key);
+        free(agreement->found[i].payload);
+    }
+    free(agreement->wanted);
+    free(agreement->found);
+    free(agreement->prefix);
+    free(agreement);
+}
+
+void agreement_counts(const struct agreement *agreement, int *ret_put, int *ret_cancelled)
+{
+    *ret_put = agreement->put;
+    *ret_cancelled = agreement->cancelled;
+}
+
+/* ---- what the store has ---- */
+
+static int find_task(const hora_durable_info *info, void *arg)
+{
+    struct agreement *agreement = arg;
+    if (agreement->found_count == agreement->found_room) {
+        agreement->found_room = agreement->found_room == 0 ? 64 : 2 * agreement->found_room;
+        struct found *more = memory(agreement->found_room * sizeof *more);
+        if (agreement->found_count > 0)
+            memcpy(more, agreement->found, agreement->found_count * sizeof *more);
+        free(agreement->found);
+        agreement->found = more;
+    }
+    char *payload = memory(info->payload_size + 1);
+    if (info->payload_size > 0)
+        memcpy(payload, info->payload, info->payload_size);
+    payload[info->payload_size] = '\0';
+    agreement->found[agreement->found_count++] = (struct found){
+        .key = text_copy(info->key), .payload = payload, .planned = info->planned, .state = info->state};
+    return 0;
+}
+
+static int order_found(const void *a, const void *b)
+{
+    return strcmp(((const struct found *)a)->key, ((const struct found *)b)->key);
+}
+
+static int find_tasks(struct agreement *agreement, hora_error *reason)
+{
+    hora_store_stats stats = HORA_INIT(hora_store_stats);
+    int error = hora_store_get_stats(agreement->store, &stats, reason);
+    agreement->now = stats.now;
+    if (error == 0)
+        error = hora_store_list(agreement->store, HORA_DURABLE_FILTER(.key_prefix = agreement->prefix),
+                                find_task, agreement, reason);
+    agreement->living_count = agreement->found_count;
+    if (agreement->found_count > 0)
+        qsort(agreement->found, agreement->found_count, sizeof *agreement->found, order_found);
+    if (error == 0)
+        error =
+            hora_store_list(agreement->store,
+                            HORA_DURABLE_FILTER(.key_prefix = agreement->prefix, .state = HORA_DURABLE_DEAD),
+                            find_task, agreement, reason);
+    return error;
+}
+
+static int compare_wanted(const void *key, const void *wanted)
+{
+    return strcmp(key, ((const struct wanted *)wanted)->key);
+}
+
+static struct wanted *wanted_of(const struct agreement *agreement, const char *key)
+{
+    return bsearch(key, agreement->wanted, agreement->wanted_count, sizeof *agreement->wanted,
+                   compare_wanted);
+}
+
+/* A task that is not in the files, or a dead one whose job has changed, is removed. */
+static int cancel_others(struct agreement *agreement, hora_error *reason)
+{
+    for (size_t i = 0; i < agreement->found_count; i++) {
+        const struct found *found = &agreement->found[i];
+        struct wanted *wanted = wanted_of(agreement, found->key);
+        bool same = wanted != NULL && strcmp(wanted->payload, found->payload) == 0;
+        if (same)
+            wanted->is_there = true;
+        if (same || (wanted != NULL && found->state != HORA_DURABLE_DEAD))
+            continue;
+        int error = hora_store_cancel(agreement->store, found->key, 0, reason);
+        if (error < 0)
+            return error;
+        agreement->cancelled++;
+    }
+    return 0;
+}
+
+/* ---- putting ---- */
+
+static int compare_found(const void *key, const void *found)
+{
+    return strcmp(key, ((const struct found *)found)->key);
+}
+
+/* The task with a key that is not dead. */
+static const struct found *living(const struct agreement *agreement, const char *key)
+{
+    if (agreement->living_count == 0)
+        return NULL;
+    return bsearch(key, agreement->found, agreement->living_count, sizeof *agreement->found, compare_found);
+}
+
+/* The next time of a task that is put: that of the task it replaces if the schedule is the same. */
+static hora_instant next_time(const struct agreement *agreement, const struct wanted *wanted)
+{
+    if (!wanted->job->enabled)
+        return (hora_instant){JOB_PARKED};
+    const struct found *found = living(agreement, wanted->key);
+    size_t length = strlen(wanted->schedule);
+    if (found == NULL || strncmp(found->payload, wanted->schedule, length) != 0 ||
+        found->payload[length] != ' ')
+        return job_first_time(wanted->job, agreement->now);
+    if (found->state == HORA_DURABLE_CLAIMED && found->planned.ns <= agreement->now.ns)
+        return job_next_time(wanted->job, found->planned);
+    return found->planned;
+}
+
+/* How late a firing may be before it counts as missed: half of the time to the next one, within limits. */
+static hora_ns lateness(const struct job *job, hora_instant now)
+{
+    hora_instant first = job_next_time(job, now);
+    hora_instant second = job_next_time(job, first);
+    hora_ns half = (second.ns - first.ns) / 2;
+    return half < LEAST_LATENESS ? LEAST_LATENESS : half > MOST_LATENESS ? MOST_LATENESS : half;
+}
+
+static void set_overlap(const struct job *job, hora_durable_task *task)
+{
+    switch (job->overlap) {
+    case OVERLAP_ALLOW:
+        task->overlap = HORA_OVERLAP_ALLOW;
+        task->overlap_max = job->overlap_max;
+        break;
+    case OVERLAP_QUEUE:
+        task->busy = HORA_BUSY_QUEUE;
+        task->busy_max = job->overlap_max;
+        break;
+    case OVERLAP_REPLACE: /* the time that stopped the run is the one to make up */
+        task->busy = HORA_BUSY_QUEUE;
+        task->busy_max = 1;
+        break;
+    case OVERLAP_SKIP:
+    default:
+        task->busy = HORA_BUSY_SKIP;
+        break;
+    }
+}
+
+static hora_durable_task task_of(const struct agreement *agreement, const struct wanted *wanted)
+{
+    static const hora_missed missed[] = {[MISSED_SKIP] = HORA_MISSED_SKIP,
+                                         [MISSED_ONCE] = HORA_MISSED_ONCE,
+                                         [MISSED_ALL] = HORA_MISSED_AT_MOST};
+    const struct job *job = wanted->job;
+    hora_durable_task task =
+        *HORA_DURABLE_TASK(.handler = HANDLER_JOB, .key = wanted->key, .if_exists = HORA_IF_EXISTS_REPLACE,
+                           .payload = wanted->payload, .payload_size = strlen(wanted->payload),
+                           .at = next_time(agreement, wanted), .trigger = wanted->trigger_name,
+                           .missed = missed[job->missed],
+                           .missed_max = job->missed == MISSED_ALL ? job->missed_max : 0,
+                           .missed_after = lateness(job, agreement->now), .grace = job->grace,
+                           .max_attempts = job->retry.count + MORE_ATTEMPTS, .stop_after = job->give_up_after,
+                           .priority = (hora_priority)job->priority, .history = true);
+    set_overlap(job, &task);
+    return task;
+}
+
+static int put_tasks(struct agreement *agreement, hora_error *reason)
+{
+    hora_durable_task tasks[PUT_AT_ONCE];
+    const hora_durable_task *pointers[PUT_AT_ONCE];
+    size_t count = 0;
+    int error = 0;
+    for (size_t i = 0; i <= agreement->wanted_count && error >= 0; i++) {
+        if (count == PUT_AT_ONCE || (i == agreement->wanted_count && count > 0)) {
+            error = hora_store_put_all(agreement->store, pointers, count, NULL, reason);
+            agreement->put += (int)count;
+            count = 0;
+        }
+        if (i == agreement->wanted_count || error < 0)
+            break;
+        struct wanted *wanted = &agreement->wanted[i];
+        int known =
+            hora_durable_add_trigger(agreement->durable, wanted->trigger_name, wanted->trigger, reason);
+        if (known < 0 && known != HORA_EEXIST)
+            return known;
+        if (wanted->is_there)
+            continue;
+        tasks[count] = task_of(agreement, wanted);
+        pointers[count] = &tasks[count];
+        count++;
+    }
+    return error < 0 ? error : 0;
+}
+
+int agreement_make(struct agreement *agreement, hora_error *reason)
+{
+    int error = find_tasks(agreement, reason);
+    if (error == 0)
+        error = cancel_others(agreement, reason);
+    return error < 0 ? error : put_tasks(agreement, reason);
+}
+
+int job_run_at(struct runner *runner, const char *key, hora_instant at, hora_error *reason)
+{
+    return hora_store_retime(runner->store, key, 0, at, reason);
+}

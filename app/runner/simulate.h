@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.h - run jobs in virtual time, without processes */
+#ifndef APP_SIMULATE_H
+#define APP_SIMULATE_H
+
+#include "runner/runner.h"
+
+/* What is assumed about the runs of a job. */
+struct assumption {
+    char *job; /* NULL: all jobs that have none of their own */
+    hora_ns duration;
+    int code; /* exit status */
+};
+
+struct simulation {
+    hora_instant from, to;
+    const struct assumption *assumptions;
+    size_t assumption_count;
+    bool json;
+    hora_zone *zone; /* in which times are shown; NULL: that of the machine */
+};
+
+/* Runs the jobs from `from` to `to`, and prints every event. Takes the jobs. Returns an exit status. */
+int simulate(const struct simulation *simulation, struct jobs *jobs);
+
+#endif
