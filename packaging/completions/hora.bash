@@ -10,14 +10,16 @@ _hora_help() {
     command "$_hora_program" "$@" --help 2>/dev/null </dev/null
 }
 
-# _hora_commands - prints the commands that the help in $help lists
+# _hora_commands - prints the commands that the help in $help lists, under any title but those of other lists
 _hora_commands() {
     local line in_list=
+    [[ ${help%%$'\n\n'*} == *COMMAND* ]] || return 0
     while IFS= read -r line; do
         case $line in
-        Commands:) in_list=1 ;;
+        Options: | Examples:) in_list= ;;
+        [A-Z]*:) in_list=1 ;;
         "  "[a-z]*) [[ -z $in_list ]] || { line=${line#  }; printf '%s\n' "${line%% *}"; } ;;
-        "   "*) ;;
+        "   "* | "") ;;
         *) in_list= ;;
         esac
     done <<<"$help"
@@ -37,6 +39,7 @@ _hora_options() {
 # _hora_value OPTION - prints the name of the value of an option, and nothing if it takes none
 _hora_value() {
     local line word
+    [[ $1 != --zone ]] || { echo ZONE; return; }
     while IFS= read -r line; do
         for word in $line; do
             if [[ $word == "$1" ]]; then
@@ -82,7 +85,7 @@ _hora_values() {
     *"|"*) values=${1//|/$'\n'} ;;
     JOB*) values=$(_hora_jobs) ;;
     RUN*) values=$(_hora_runs) ;;
-    Z | ZONE) values=$(_hora_zones) ;;
+    ZONE) values=$(_hora_zones) ;;
     FILE* | PATH*) _hora_files -f ;;
     DIR*) _hora_files -d ;;
     esac
