@@ -52,6 +52,7 @@ struct loop {
     /* virtual clock: time shall pass; loop_run does it between two turns */
     bool passing;
     hora_ns pass_by;
+    bool (*is_busy)(void *arg); /* NULL: never */
     struct message passed;
 };
 
@@ -358,10 +359,13 @@ hora_virtual_clock *loop_clock(const struct loop *loop)
 /* Lets everything run that can run at this time. */
 static void settle(struct loop *loop)
 {
-    int error;
-    do
-        error = hora_virtual_clock_settle(loop->clock);
-    while (error == 0 && handle(loop, 0));
+    for (;;) {
+        if (hora_virtual_clock_settle(loop->clock) < 0)
+            return;
+        bool busy = loop->is_busy != NULL && !loop->stopped && loop->is_busy(loop->passed.arg);
+        if (!handle(loop, busy ? -1 : 0) && !busy)
+            return;
+    }
 }
 
 static int do_nothing(void *arg)
@@ -387,13 +391,14 @@ static void pass(struct loop *loop)
     loop->passed.fn(loop->passed.arg);
 }
 
-bool loop_pass(struct loop *loop, hora_ns by, loop_message_fn done, void *arg)
+bool loop_pass(struct loop *loop, hora_ns by, bool (*is_busy)(void *arg), loop_message_fn done, void *arg)
 {
     assert(loop->clock != NULL && by >= 0);
     if (loop->passing)
         return false;
     loop->passing = true;
     loop->pass_by = by;
+    loop->is_busy = is_busy;
     loop->passed = (struct message){done, arg};
     return true;
 }

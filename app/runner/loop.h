@@ -82,8 +82,9 @@ hora_ns loop_now(const struct loop *loop); /* monotonic */
 hora_virtual_clock *loop_clock(const struct loop *loop);
 
 /* Virtual clock only: lets time pass by `by`, and then calls done(arg). At each time that something waits for,
- * everything runs that can run, including the loop itself, except processes, which take no virtual time.
- * Returns false if time is passing already. */
-bool loop_pass(struct loop *loop, hora_ns by, loop_message_fn done, void *arg);
+ * everything runs that can run, including the loop itself, except processes, which take no virtual time. If
+ * is_busy is not NULL, the time also stands still while is_busy(arg) is true, until the loop has handled what
+ * makes it false. Returns false if time is passing already. */
+bool loop_pass(struct loop *loop, hora_ns by, bool (*is_busy)(void *arg), loop_message_fn done, void *arg);
 
 #endif

@@ -282,7 +282,8 @@ struct history_question {
 };
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg);
-/* Virtual clock only: lets time pass; settle: waits until no run is in hand. */
+/* Virtual clock only: lets time pass. With `settle`, time stands still while a process runs, and the reply comes
+ * when no run is in hand. */
 void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_fn reply, void *arg);
 
 /* ---- control/server.c ---- */

@@ -136,6 +136,6 @@ static void time_is_over(void *arg)
 void simulation_begin(struct runner *runner)
 {
     add_all_changes(runner);
-    (void)loop_pass(runner->loop, runner->simulation->to.ns - runner->simulation->from.ns, time_is_over,
+    (void)loop_pass(runner->loop, runner->simulation->to.ns - runner->simulation->from.ns, NULL, time_is_over,
                     runner);
 }

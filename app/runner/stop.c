@@ -97,5 +97,5 @@ void runner_stop(struct runner *runner, hora_ns within)
     *stopping = (struct stopping){.runner = runner, .within = within};
     loop_ask(runner->loop, stop_durable, stopped, stopping);
     if (loop_clock(runner->loop) != NULL)
-        (void)loop_pass(runner->loop, 2 * within + HORA_MINUTES(1), time_has_passed, NULL);
+        (void)loop_pass(runner->loop, 2 * within + HORA_MINUTES(1), NULL, time_has_passed, NULL);
 }
