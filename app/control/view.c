@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "control/fields.h"
 #include "control/times.h"
 #include "output.h"
 #include "terminal.h"
@@ -239,21 +238,6 @@ const char *view_relative(const struct view *view, const json_t *time, char *tex
     hora_instant instant;
     text[0] = '\0';
     return times_from_json(time, &instant) ? times_relative(instant, view->now, text) : text;
-}
-
-const char *view_code(const json_t *record, char *text, size_t size)
-{
-    const json_t *note = json_object_get(record, "note");
-    long long code = (long long)field_count(record, "code");
-    if (field_is_true(note, "timeout"))
-        (void)snprintf(text, size, "timeout");
-    else if (code < 0)
-        (void)snprintf(text, size, "signal %lld", -code);
-    else if (code > 0)
-        (void)snprintf(text, size, "exit %lld", code);
-    else
-        (void)snprintf(text, size, "%s", field_text(note, "reason"));
-    return text;
 }
 
 enum style view_outcome_style(const char *outcome)

@@ -219,7 +219,7 @@ TEST_REAL(server_answers_requests, "")
     json_decref(ask(&peer, "{\"request\":\"stop\",\"within\":\"5s\"}"));
     CHECK(strcmp(fake_runner_last(), "stop 5") == 0);
     json_decref(ask(&peer, "{\"request\":\"stop\"}"));
-    CHECK(strcmp(fake_runner_last(), "stop 30") == 0);
+    CHECK(strcmp(fake_runner_last(), "stop -1") == 0);
     answer = ask(&peer, "{\"request\":\"history\",\"job\":\"backup\"}");
     json_t *record = json_array_get(json_object_get(answer, "records"), 0);
     CHECK(json_object_get(json_object_get(record, "note"), "tail") == NULL);
