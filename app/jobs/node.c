@@ -26,7 +26,7 @@ struct anchor {
 
 struct tree {
     yaml_parser_t parser;
-    struct arena *arena;
+    struct arena *arena, *texts;
     struct report *report;
     const char *file, *text;
     size_t size;
@@ -119,8 +119,13 @@ static struct node *new_node(struct tree *tree, enum node_kind kind, const yaml_
 {
     struct place place = place_of(tree, &event->start_mark);
     if (tag) {
+        static const char standard[] = "tag:yaml.org,2002:";
+        const char *name = (const char *)tag;
+        bool is_standard = strncmp(name, standard, sizeof standard - 1) == 0;
+        if (is_standard)
+            name = arena_format(tree->arena, "!!%s", name + sizeof standard - 1);
         report_problem(tree->report, &place, "tags such as %s are not supported",
-                       report_quote(tree->report, (const char *)tag));
+                       report_quote(tree->report, name));
         return NULL;
     }
     if (!count_nodes(tree, 1, &place))
@@ -177,7 +182,7 @@ static struct node *parse_scalar(struct tree *tree, const yaml_event_t *event)
         report_problem(tree->report, &node->place, "the text has a NUL character");
         return NULL;
     }
-    node->text = arena_text(tree->arena, text, length);
+    node->text = arena_text(tree->texts, text, length);
     node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     size_t quotes = node->plain ? 0 : 2;
     size_t width = event->end_mark.column - event->start_mark.column;
@@ -379,10 +384,11 @@ static struct node *parse_stream(struct tree *tree)
     return NULL;
 }
 
-struct node *node_parse(struct arena *arena, struct report *report, const char *file, const char *text,
-                        size_t size)
+struct node *node_parse(struct arena *arena, struct arena *texts, struct report *report, const char *file,
+                        const char *text, size_t size)
 {
-    struct tree tree = {.arena = arena, .report = report, .file = file, .text = text, .size = size};
+    struct tree tree = {
+        .arena = arena, .texts = texts, .report = report, .file = file, .text = text, .size = size};
     size_t valid = text_valid_utf8(text, size);
     if (valid < size) {
         struct place place = place_of_byte(&tree, valid);

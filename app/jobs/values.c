@@ -20,7 +20,7 @@ bool read_text(const struct slot *slot, const struct node *node, void *target)
     char **text = target;
     if (!schema_is_scalar(slot, node, "a text"))
         return false;
-    *text = arena_text(slot->reader->arena, node->text, strlen(node->text));
+    *text = node->text;
     return true;
 }
 
@@ -183,7 +183,7 @@ bool read_duration(const struct slot *slot, const struct node *node, void *targe
     if (!schema_is_scalar(slot, node, expected))
         return false;
     const char *digits = node->text + (node->text[0] == '-' || node->text[0] == '+');
-    if (*digits && strspn(digits, "0123456789.") == strlen(digits))
+    if (*digits && strspn(digits, "0123456789") == strlen(digits))
         return report_problem(report, &node->place, "%s: %s has no unit; write %ss or %sm", name,
                               report_quote(report, node->text), node->text, node->text);
     hora_ns duration;
@@ -205,12 +205,12 @@ bool read_duration(const struct slot *slot, const struct node *node, void *targe
     return true;
 }
 
-/* Returns "a, b or c". */
+/* Returns the words in quotation marks: "a", "b" or "c". */
 static const char *list_words(struct arena *arena, const char *const *words)
 {
-    const char *list = words[0];
+    const char *list = arena_format(arena, "\"%s\"", words[0]);
     for (size_t i = 1; words[i]; i++)
-        list = arena_format(arena, "%s%s%s", list, words[i + 1] ? ", " : " or ", words[i]);
+        list = arena_format(arena, "%s%s\"%s\"", list, words[i + 1] ? ", " : " or ", words[i]);
     return list;
 }
 
@@ -244,7 +244,7 @@ bool read_command(const struct slot *slot, const struct node *node, void *target
     if (node->kind != NODE_LIST) {
         if (!schema_is_scalar(slot, node, expected))
             return false;
-        command.shell = arena_text(arena, node->text, strlen(node->text));
+        command.shell = node->text;
     } else {
         if (node->count == 0)
             return report_problem(&slot->reader->report, &node->place, "%s is an empty list; it must be %s",
@@ -255,7 +255,7 @@ bool read_command(const struct slot *slot, const struct node *node, void *target
             bool is_text = word->kind == NODE_SCALAR && !(word->plain && word->text[0] == '\0');
             if (!is_text || (i == 0 && word->text[0] == '\0'))
                 return schema_refuse(slot, word, i == 0 ? "the name of a program" : "a list of texts");
-            command.argv[i] = arena_text(arena, word->text, strlen(word->text));
+            command.argv[i] = word->text;
         }
     }
     *(struct job_command *)target = command;
