@@ -69,14 +69,15 @@ static void say_schedule(struct explanation *explanation)
 /* Returns what happened to a run, as the end of a sentence. */
 static const char *outcome_words(const char *outcome)
 {
-    static const char *const words[][2] = {{"gave-up", "failed, and the job was given up"},
+    static const char *const words[][2] = {{"gave-up", "failed"},
+                                           {"failed", "failed and was tried again"},
                                            {"lost", "was lost"},
                                            {"skipped", "was skipped"},
                                            {"stopped", "was stopped"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(outcome, words[i][0]) == 0)
             return words[i][1];
-    return outcome; /* succeeded, failed */
+    return outcome;
 }
 
 /* Writes how a run ended: "failed (exit status 1)". */
@@ -384,8 +385,7 @@ static void say_records(struct explanation *explanation)
             started = field_text(record, "planned");
         if (json_is_number(seconds))
             say(explanation, "The run at %s %s after %s (attempt %lld).", started, end,
-                DURATION((hora_ns)(json_number_value(seconds) * 1e9)),
-                (long long)field_count(record, "attempt"));
+                TOOK(json_number_value(seconds)), (long long)field_count(record, "attempt"));
         else
             say(explanation, "The run at %s %s.", started, end);
     }

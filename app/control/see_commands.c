@@ -20,11 +20,6 @@ static json_t *request(const char *name)
     return json_pack("{s:s}", "request", name);
 }
 
-static hora_ns seconds_to_ns(double seconds)
-{
-    return (hora_ns)(seconds * 1e9);
-}
-
 /* ---- status ---- */
 
 static const char status_help[] =
@@ -81,7 +76,7 @@ static void print_runner(const struct view *view, const json_t *runner, const js
                    field_text(runner, "node"));
     view_print_styled(view, STYLE_TITLE, title);
     output_format(", pid %lld, up %s (since %s)%s\n", (long long)field_count(runner, "pid"),
-                  DURATION(seconds_to_ns(field_number(runner, "up_seconds"))),
+                  TOOK(field_number(runner, "up_seconds")),
                   VIEW_TIME(view, json_object_get(runner, "started")),
                   field_is_true(runner, "stopping") ? ", about to end" : "");
     print_fact(view, "store", "%s, %s", field_text(runner, "store"),
@@ -109,7 +104,7 @@ static void print_runs(const struct view *view, const json_t *runs)
         double seconds = field_number(run, "seconds");
         table_add(table, STYLE_BOLD, field_text(run, "run"));
         table_add(table, view_state_style(field_text(run, "state")), field_text(run, "state"));
-        table_add(table, STYLE_PLAIN, seconds > 0 ? DURATION(seconds_to_ns(seconds)) : "");
+        table_add(table, STYLE_PLAIN, *field_text(run, "started") != '\0' ? TOOK(seconds) : "");
         table_format(table, STYLE_PLAIN, "%lld", (long long)field_count(run, "attempt"));
         if (pid > 0)
             table_format(table, STYLE_PLAIN, "%lld", (long long)pid);
@@ -406,10 +401,10 @@ static void print_history(const struct view *view, json_t *records)
         table_add(table, STYLE_DIM, VIEW_TIME(view, ended));
         table_add(table, STYLE_PLAIN, VIEW_RELATIVE(view, ended));
         table_add(table, STYLE_BOLD, field_text(record, "job"));
-        table_add(table, view_outcome_style(outcome), outcome);
+        table_add(table, view_outcome_style(outcome), view_outcome(outcome));
         table_add(table, STYLE_PLAIN, field_text(json_object_get(record, "note"), "reason"));
         if (json_is_number(json_object_get(record, "seconds")))
-            table_add(table, STYLE_PLAIN, DURATION(seconds_to_ns(field_number(record, "seconds"))));
+            table_add(table, STYLE_PLAIN, TOOK(field_number(record, "seconds")));
         else
             table_add(table, STYLE_PLAIN, "");
         table_format(table, STYLE_PLAIN, "%lld", (long long)field_count(record, "attempt"));

@@ -30,7 +30,7 @@
 
 #include "text.h"
 
-enum { BACKLOG = 128, LOCK_TRIES = 100 };
+enum { BACKLOG = 1024, LOCK_TRIES = 100 };
 
 char *control_default_socket(void)
 {
