@@ -177,7 +177,7 @@ static void finish_in_store(struct ending *ending)
     (void)error;
     ending_free(ending);
     loop_post(runner->loop, run_free, run);
-    runner_changed(runner);
+    runner_run_ended(runner);
 }
 
 static void put_is_done(void *arg);

@@ -129,8 +129,8 @@ void simulation_begin(struct runner *runner);
 /* ---- stop.c ---- */
 
 void runner_stop(struct runner *runner, hora_ns within);
-/* A run has ended: a request may wait for that. */
-void runner_changed(struct runner *runner);
+/* A run has ended: it may be the last one of a runner that is to end. */
+void runner_run_ended(struct runner *runner);
 
 /* ---- events.c ---- */
 

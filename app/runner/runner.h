@@ -214,7 +214,6 @@ struct runner {
     struct loop_fd signals_watch;
     struct loop_timer trim_timer; /* deletes old records */
     struct watchdog *watchdog;    /* notify.c */
-    struct ended_wait *waits;     /* requests that wait until no run is in hand: commands.c */
     int exit_status;
 };
 
@@ -283,7 +282,7 @@ struct history_question {
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg);
 /* Virtual clock only: lets time pass. With `settle`, time stands still while a process runs, and the reply comes
- * when no run is in hand. */
+ * when none does. A run that waits for a later time does not count. */
 void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_fn reply, void *arg);
 
 /* ---- control/server.c ---- */
