@@ -30,6 +30,11 @@ static const struct {
     [STYLE_KEY] = {"0;1;33", "0;1"},   [STYLE_KEY_ON] = {"0;30;42", "0;7"},
 };
 
+const char *style_rendition(enum style style, bool has_colour)
+{
+    return has_colour ? renditions[style].colour : renditions[style].plain;
+}
+
 static int least(int a, int b)
 {
     return a < b ? a : b;
@@ -101,7 +106,7 @@ int canvas_row_text(const struct canvas *canvas, int row, char *text, size_t siz
 static void write_style(const struct canvas *canvas, int style)
 {
     output_text("\033[");
-    output_text(canvas->has_colour ? renditions[style].colour : renditions[style].plain);
+    output_text(style_rendition((enum style)style, canvas->has_colour));
     output_text("m");
 }
 

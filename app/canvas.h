@@ -27,6 +27,9 @@ enum style {
     STYLE_COUNT
 };
 
+/* Returns the parameters of the control sequence "select graphic rendition" for a style. */
+const char *style_rendition(enum style style, bool has_colour);
+
 struct cell {
     /* One character in UTF-8, without a NUL if it has four bytes; empty: the second half of a wide one. */
     char glyph[4];

@@ -10,6 +10,7 @@
 #include "demo.h"
 #include "output.h"
 #ifdef HORA_RUNNER
+#include "control/commands.h"
 #include "jobs/commands.h"
 #include "run_command.h"
 #include "simulate_command.h"
@@ -24,6 +25,25 @@ static const char help[] =
     "  check       check job files\n"
     "  simulate    print what job files would do in a period\n"
     "  import      convert a crontab to a job file\n"
+    "\n"
+    "See what a runner does:\n"
+    "  status      what it does now, and what needs attention\n"
+    "  list        its jobs: states, next and last runs\n"
+    "  next        the next planned times of all jobs\n"
+    "  history     the runs that have ended\n"
+    "  logs        the output of a run\n"
+    "  events      what happens, as it happens\n"
+    "  explain     why a job ran, did not run or does not run\n"
+    "  show        a job as it was read, with all defaults\n"
+    "  metrics     its metrics for Prometheus\n"
+    "\n"
+    "Change what a runner does:\n"
+    "  pause       let the planned times of a job pass without a run\n"
+    "  resume      resume a job that is paused or has been given up\n"
+    "  cancel      end a run\n"
+    "  reload      read the job files again\n"
+    "  stop        end the runner\n"
+    "  clock       let time pass for a runner with a virtual clock\n"
     "\n"
     "Try:\n"
 #else
@@ -42,10 +62,15 @@ static const char help[] =
 int main(int argc, char **argv)
 {
     static const struct command commands[] = {
-        {"cron", cron_command},         {"demo", demo_command},
+        {"cron", cron_command},       {"demo", demo_command},
 #ifdef HORA_RUNNER
-        {"run", run_command},           {"check", check_command},
-        {"simulate", simulate_command}, {"import", import_command},
+        {"run", run_command},         {"check", check_command},     {"simulate", simulate_command},
+        {"import", import_command},   {"status", status_command},   {"list", list_command},
+        {"next", next_command},       {"history", history_command}, {"logs", logs_command},
+        {"events", events_command},   {"explain", explain_command}, {"show", show_command},
+        {"metrics", metrics_command}, {"pause", pause_command},     {"resume", resume_command},
+        {"cancel", cancel_command},   {"reload", reload_command},   {"stop", stop_command},
+        {"clock", clock_command},
 #endif
     };
 

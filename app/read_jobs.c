@@ -3,6 +3,7 @@
 #include "read_jobs.h"
 
 #include "command.h"
+#include "options.h"
 
 struct jobs *jobs_read_or_complain(const char *const *paths, size_t count, const struct jobs_options *options)
 {
@@ -12,4 +13,14 @@ struct jobs *jobs_read_or_complain(const char *const *paths, size_t count, const
         complain("%s", problems.lines[i]);
     problems_free(&problems);
     return jobs;
+}
+
+bool crontab_form_read(const char *text, enum crontab_form *ret_form)
+{
+    static const char *const forms[] = {"user", "system"};
+    int form;
+    if (!option_choice("--crontab", text, forms, 2, &form))
+        return false;
+    *ret_form = form == 0 ? CRONTAB_USER : CRONTAB_SYSTEM;
+    return true;
 }

@@ -9,4 +9,7 @@
 struct jobs *jobs_read_or_complain(const char *const *paths, size_t count,
                                    const struct jobs_options *options);
 
+/* Reads the value of --crontab. On error prints a message and returns false. */
+bool crontab_form_read(const char *text, enum crontab_form *ret_form);
+
 #endif

@@ -103,16 +103,6 @@ static bool read_exit(struct wish *wish, const char *text)
     return option_number("--exit", value, 0, 255, &assumption->code);
 }
 
-static bool read_form(struct wish *wish, const char *text)
-{
-    static const char *const forms[] = {"user", "system"};
-    int form;
-    if (!option_choice("--crontab", text, forms, 2, &form))
-        return false;
-    wish->reading.crontab = form == 0 ? CRONTAB_USER : CRONTAB_SYSTEM;
-    return true;
-}
-
 static bool take_option(struct wish *wish, int id, const char *value)
 {
     switch (id) {
@@ -132,7 +122,7 @@ static bool take_option(struct wish *wish, int id, const char *value)
     case OPTION_EXIT:
         return read_exit(wish, value);
     case OPTION_CRONTAB:
-        return read_form(wish, value);
+        return crontab_form_read(value, &wish->reading.crontab);
     default:
         return false;
     }

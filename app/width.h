@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-/* Returns how many columns the first character of a text in UTF-8 takes: 1, 2 for wide characters, 0 for marks
- * that combine with the character before them; -1 for a control character and for a byte that is not UTF-8,
- * which should be shown as "?". Stores the size of the character in bytes, at least 1. The text is not empty. */
+/* Returns how many columns the first character of a text in UTF-8 takes: 1, 2 for wide characters, 0 for
+ * marks that combine with the character before them; -1 for a control character and for a byte that is not
+ * UTF-8, which should be shown as "?". Stores the size of the character in bytes, at least 1. The text is not
+ * empty. */
 int width_of_first(const char *text, size_t *ret_size);
 
 /* Returns how many columns a text takes, if each character without a width is shown as "?". */

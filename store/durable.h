@@ -2,8 +2,8 @@
 /* durable.h - a durable scheduler: the threads around a node
  *
  * Three kinds of threads use it. The node's own thread talks to the store (durable_node.c). Threads of the
- * scheduler run handlers (durable_run.c). Threads of the program call the public functions (durable.c), and end
- * runs that have outlived their handler (durable_detach.c).
+ * scheduler run handlers (durable_run.c). Threads of the program call the public functions (durable.c), and
+ * end runs that have outlived their handler (durable_detach.c).
  *
  * `lock` protects the node and everything in this struct that changes after the start. No thread holds it
  * while the store works or a handler, a callback or hora_timer_stop runs, with two exceptions: the node
@@ -158,7 +158,8 @@ hora__firing *hora__firing_of(const hora_run *run);
 void hora__call_begin(hora__call *call, hora__firing *firing);
 void hora__call_end(hora_durable *durable, hora__call *call);
 
-/* Calls the stop functions of the detached runs that are to be stopped. Requires that the lock is not held. */
+/* Calls the stop functions of the detached runs that are to be stopped. Requires that the lock is not
+ * held. */
 void hora__durable_call_stops(hora_durable *durable);
 
 static inline hora_ns hora__durable_now(const hora_durable *durable)

@@ -3,20 +3,21 @@
  *
  * hora_run_detach makes a run independent of the call of its handler: `detached` of the call tells the thread
  * of the handler not to touch the firing any more, because hora_run_finish may give its memory to the node at
- * any moment. The two calls of functions of the program that may be in progress for a run, that of the handler
- * and that of the stop function, are structs on the stacks of their threads. hora_run_finish clears the pointers
- * from them to the firing.
+ * any moment. The two calls of functions of the program that may be in progress for a run, that of the
+ * handler and that of the stop function, are structs on the stacks of their threads. hora_run_finish clears
+ * the pointers from them to the firing.
  *
  * The node's thread calls stop functions, after each of its steps. When it has left the store, the threads of
  * handlers that return do.
  *
  * INVARIANTS
  *
- *   D1  A stop function is called only for a firing that is in `running`, and hora_run_finish takes the firing
- *       out of it under the lock. If a call is in progress on another thread, it waits for the end of that
- *       call before: so no call is in progress on another thread when it returns, and none begins afterwards.
- *   D2  At most one call of the stop function of a run is in progress. A reason that arises meanwhile is noted,
- *       and the thread of the call looks for it afterwards.
+ *   D1  A stop function is called only for a firing that is in `running`, and hora_run_finish takes the
+ *       firing out of it under the lock. If a call is in progress on another thread, it waits for the end of
+ *       that call before: so no call is in progress on another thread when it returns, and none begins
+ *       afterwards.
+ *   D2  At most one call of the stop function of a run is in progress. A reason that arises meanwhile is
+ *       noted, and the thread of the call looks for it afterwards.
  *   D3  Each reason is told at most once, and every reason that arises while the run is detached is told,
  *       unless the run ends before.
  *   D4  Neither detaching, nor stopping, nor finishing needs memory. */

@@ -6,14 +6,14 @@
  *            them. If that is not the one in hand, the firing is settled as skipped and advanced to it, so
  *            the store knows which planned time runs, and all attempts of it are one firing. Later attempts
  *            are not subject to the policy: the firing may have had an effect.
- * Busy       When a run has ended that started at S and ended at E, let N be the planned time after the one that
- *            ran. Times after S and up to E came during the run. If N is one of them, the rule `busy` decides:
- *            HORA_BUSY_SKIP continues with the first time after E, HORA_BUSY_QUEUE with the latest busy_max of
- *            the times from N to E. If N came before S, it is planned as it is, and counts as missed when it
- *            starts; but HORA_BUSY_QUEUE decides here, too, as long as N was not missed at S, because the
- *            queue could grow without limit otherwise. A firing in the queue is late, for `missed`, from the
- *            end of the latest run on (last_end of the claim): the run before it does not make it miss its
- *            time, but a stop of all nodes and a pause of the task do.
+ * Busy       When a run has ended that started at S and ended at E, let N be the planned time after the one
+ *            that ran. Times after S and up to E came during the run. If N is one of them, the rule `busy`
+ *            decides: HORA_BUSY_SKIP continues with the first time after E, HORA_BUSY_QUEUE with the latest
+ *            busy_max of the times from N to E. If N came before S, it is planned as it is, and counts as
+ *            missed when it starts; but HORA_BUSY_QUEUE decides here, too, as long as N was not missed at S,
+ *            because the queue could grow without limit otherwise. A firing in the queue is late, for
+ *            `missed`, from the end of the latest run on (last_end of the claim): the run before it does not
+ *            make it miss its time, but a stop of all nodes and a pause of the task do.
  * Grace      No attempt starts later than `grace` after the planned time.
  * Overlap    The row with the key is the next firing. FORK puts the following firing into a new row and
  *            leaves the old one to the run.

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "control/fields.h"
 #include "control/requests.h"
 #include "control/times.h"
 #include "figures.h"
@@ -44,15 +45,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct explanation *explan
     (void)json_array_append_new(explanation->sentences, json_string(text));
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 static bool is_state(const struct explanation *explanation, const char *state)
 {
-    return strcmp(text_of(explanation->info, "state"), state) == 0;
+    return field_is(explanation->info, "state", state);
 }
 
 /* ---- the schedule ---- */
@@ -71,15 +66,28 @@ static void say_schedule(struct explanation *explanation)
 
 /* ---- what keeps it from running ---- */
 
+/* Returns what happened to a run, as the end of a sentence. */
+static const char *outcome_words(const char *outcome)
+{
+    static const char *const words[][2] = {{"gave-up", "failed, and the job was given up"},
+                                           {"lost", "was lost"},
+                                           {"skipped", "was skipped"},
+                                           {"stopped", "was stopped"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(outcome, words[i][0]) == 0)
+            return words[i][1];
+    return outcome; /* succeeded, failed */
+}
+
 /* Writes how a run ended: "failed (exit status 1)". */
 static void describe_end(const json_t *record, char *text, size_t size)
 {
     const json_t *note = json_object_get(record, "note");
     const json_t *exit = json_object_get(note, "exit");
     const json_t *signal = json_object_get(note, "signal");
-    const char *reason = text_of(note, "reason");
-    const char *outcome = text_of(record, "outcome");
-    if (json_is_true(json_object_get(note, "timeout")))
+    const char *reason = field_text(note, "reason");
+    const char *outcome = outcome_words(field_text(record, "outcome"));
+    if (field_is_true(note, "timeout"))
         (void)snprintf(text, size, "%s (timeout)", outcome);
     else if (json_is_integer(signal) && json_integer_value(signal) != 0)
         (void)snprintf(text, size, "%s (signal %lld)", outcome, (long long)json_integer_value(signal));
@@ -93,13 +101,17 @@ static void describe_end(const json_t *record, char *text, size_t size)
 
 static void say_given_up(struct explanation *explanation)
 {
-    char end[TEXT / 2] = "";
-    const json_t *record = json_array_get(explanation->records, 0);
-    describe_end(record, end, sizeof end);
-    say(explanation,
-        "It has been given up after %lld failed runs in a row%s%s. hora resume %s starts it again.",
-        (long long)json_integer_value(json_object_get(explanation->info, "failures_in_a_row")),
-        *end != '\0' ? "; the last one " : "", end, explanation->state->name);
+    say(explanation, "It has been given up after %lld failed runs in a row; hora resume %s starts it again.",
+        (long long)field_count(explanation->info, "failures_in_a_row"), explanation->state->name);
+    const char *tail = field_text(json_object_get(json_array_get(explanation->records, 0), "note"), "tail");
+    size_t length = strlen(tail);
+    while (length > 0 && tail[length - 1] == '\n')
+        length--;
+    size_t start = length;
+    while (start > 0 && tail[start - 1] != '\n')
+        start--;
+    if (length > start)
+        say(explanation, "The last line of its output: %.*s", (int)(length - start), tail + start);
 }
 
 static void say_obstacles(struct explanation *explanation)
@@ -111,7 +123,7 @@ static void say_obstacles(struct explanation *explanation)
         say(explanation, "It is disabled at %s:%d: it runs only on request.", job->place.file,
             job->place.line);
     if (is_state(explanation, "paused")) {
-        const char *since = text_of(explanation->info, "paused_since");
+        const char *since = field_text(explanation->info, "paused_since");
         say(explanation, "It is paused%s%s: its planned times pass without a run until hora resume %s.",
             *since != '\0' ? " since " : "", since, explanation->state->name);
     }
@@ -240,13 +252,14 @@ static int say_runs(struct explanation *explanation)
             count++;
         }
     }
-    const char *node = text_of(explanation->info, "node");
+    const char *node = field_text(explanation->info, "node");
     const char *here = explanation->request->runner->node_name;
     if (count == 0 && is_state(explanation, "running")) {
         say(explanation, "A run is in progress on the node %s.", *node != '\0' ? node : "that has its lease");
         count++;
     } else if (count == 0 && is_state(explanation, "due")) {
-        say(explanation, "It is due since %s and about to start%s%s.", text_of(explanation->info, "planned"),
+        say(explanation, "It is due since %s and about to start%s%s.",
+            field_text(explanation->info, "planned"),
             *node != '\0' && (here == NULL || strcmp(node, here) != 0) ? " on the node " : "",
             *node != '\0' && (here == NULL || strcmp(node, here) != 0) ? node : "");
     }
@@ -346,7 +359,7 @@ static void say_next(struct explanation *explanation)
     }
     if (is_state(explanation, "due"))
         return; /* its time has come; say_runs has told so */
-    int64_t failures = json_integer_value(json_object_get(explanation->info, "attempts"));
+    int64_t failures = field_count(explanation->info, "attempts");
     if (failures > 0 && is_state(explanation, "waiting"))
         say(explanation, "Its last attempt failed; attempt %lld starts at %s (%s).", (long long)failures + 1,
             UTC(next), RELATIVE(next, explanation->now));
@@ -387,19 +400,20 @@ static void say_records(struct explanation *explanation)
     {
         char end[TEXT / 2];
         describe_end(record, end, sizeof end);
-        const char *started = text_of(record, "started");
+        const char *started = field_text(record, "started");
         const json_t *seconds = json_object_get(record, "seconds");
         if (*started == '\0')
-            started = text_of(record, "planned");
+            started = field_text(record, "planned");
         if (json_is_number(seconds))
             say(explanation, "The run at %s %s after %s (attempt %lld).", started, end,
                 DURATION((hora_ns)(json_number_value(seconds) * 1e9)),
-                (long long)json_integer_value(json_object_get(record, "attempt")));
+                (long long)field_count(record, "attempt"));
         else
             say(explanation, "The run at %s %s.", started, end);
     }
-    const char *last = text_of(json_array_get(explanation->records, 0), "outcome");
-    if (strcmp(last, "failed") == 0 || strcmp(last, "gave-up") == 0 || strcmp(last, "lost") == 0)
+    const json_t *last = json_array_get(explanation->records, 0);
+    if (field_is(last, "outcome", "failed") || field_is(last, "outcome", "gave-up") ||
+        field_is(last, "outcome", "lost"))
         explanation->is_wrong = true;
 }
 
@@ -433,7 +447,7 @@ static void finish(struct explanation *explanation)
     say_records(explanation);
     say_verdict(explanation, runs);
     json_t *reply = json_pack("{s:b, s:s, s:s, s:b, s:o}", "ok", 1, "job", explanation->state->name, "state",
-                              text_of(explanation->info, "state"), "wrong", explanation->is_wrong,
+                              field_text(explanation->info, "state"), "wrong", explanation->is_wrong,
                               "sentences", explanation->sentences);
     json_decref(explanation->info);
     json_decref(explanation->records);
@@ -447,7 +461,7 @@ static json_t *take(struct explanation *explanation, json_t *reply, const char *
 {
     struct request *request = explanation->request;
     json_t *array = json_incref(json_object_get(reply, name));
-    if (array != NULL && json_is_true(json_object_get(reply, "ok"))) {
+    if (array != NULL && field_is_true(reply, "ok")) {
         json_decref(reply);
         explanation->state = request_job(request, request->question.job);
         if (explanation->state != NULL)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "control/fields.h"
 #include "control/requests.h"
 #include "control/times.h"
 
@@ -194,7 +195,7 @@ static size_t overlap(const json_t *recent, const json_t *pending)
 static void send_record(struct logs *logs)
 {
     const char *tail = json_string_value(json_object_get(json_object_get(logs->record, "note"), "tail"));
-    int64_t attempt = json_integer_value(json_object_get(logs->record, "attempt"));
+    int64_t attempt = field_count(logs->record, "attempt");
     while (tail != NULL && *tail != '\0') {
         size_t length = strcspn(tail, "\n");
         json_t *event =
@@ -340,7 +341,7 @@ static void recorded(json_t *reply, void *arg)
     json_t *record = json_array_get(json_object_get(reply, "records"), 0);
     const char *job = json_string_value(json_object_get(record, "job"));
     const char *run = json_string_value(json_object_get(record, "run"));
-    if (!json_is_true(json_object_get(reply, "ok"))) {
+    if (!field_is_true(reply, "ok")) {
         request_finish(request, reply);
         return;
     }

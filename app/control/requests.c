@@ -12,11 +12,12 @@
 
 #include <hora/version.h>
 
+#include "control/fields.h"
 #include "control/times.h"
 
 void request_finish(struct request *request, json_t *reply)
 {
-    if (json_is_true(json_object_get(reply, "ok")))
+    if (field_is_true(reply, "ok"))
         (void)json_object_set_new(reply, "now", times_to_json(loop_wall(request->runner->loop)));
     request_reply(request, reply);
 }
@@ -87,8 +88,7 @@ bool event_ends_run(const json_t *event, const char *run)
     const char *of = json_string_value(json_object_get(event, "run"));
     if (kind == NULL || of == NULL || strcmp(of, run) != 0)
         return false;
-    return (strcmp(kind, "end") == 0 || strcmp(kind, "skip") == 0) &&
-           !json_is_true(json_object_get(event, "retry"));
+    return (strcmp(kind, "end") == 0 || strcmp(kind, "skip") == 0) && !field_is_true(event, "retry");
 }
 
 /* ---- status ---- */

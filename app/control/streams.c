@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "control/fields.h"
 #include "control/requests.h"
 #include "control/times.h"
 
@@ -114,7 +115,7 @@ static void run_answered(json_t *reply, void *arg)
     struct wait *wait = request->state;
     const char *run = json_string_value(json_object_get(reply, "run"));
     wait->answered = true;
-    if (wait->stopped || run == NULL || !json_is_true(json_object_get(reply, "ok"))) {
+    if (wait->stopped || run == NULL || !field_is_true(reply, "ok")) {
         finish_wait(request, reply);
         return;
     }

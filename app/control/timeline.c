@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "control/fields.h"
 #include "control/requests.h"
 #include "control/times.h"
 
@@ -109,7 +110,7 @@ static void listed(json_t *reply, void *arg)
 {
     struct request *request = arg;
     const json_t *jobs = json_object_get(reply, "jobs");
-    if (!json_is_true(json_object_get(reply, "ok"))) {
+    if (!field_is_true(reply, "ok")) {
         request_finish(request, reply);
         return;
     }

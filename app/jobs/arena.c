@@ -125,6 +125,8 @@ const char *text_nearest(const char *text, const char *const *first, size_t coun
     for (size_t i = 0; i < count; i++) {
         const char *word = *(const char *const *)(const void *)((const char *)first + i * stride);
         size_t other = strlen(word);
+        if (!nearest && length >= 3 && strncasecmp(text, word, length) == 0)
+            nearest = word; /* the start of a word, unless another one is nearer */
         size_t difference = other > length ? other - length : length - other;
         if (difference >= best || other > MOST_NEAREST)
             continue;

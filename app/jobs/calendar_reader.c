@@ -221,7 +221,7 @@ static void read_calendar(struct reader *reader, const struct source *source, co
         {"file", read_date_file, 0, 0, 0, NULL, 0},
     };
     struct calendar_draft draft = {.zone = source->zone};
-    const struct key key = {.name = name->text};
+    const struct key key = {.name = arena_format(&reader->scratch, "the calendar %s", name->text)};
     struct slot slot = {reader, source, &key};
     if (node->kind != NODE_MAPPING) {
         schema_refuse(&slot, node, "a mapping with dates, weekdays, windows or file");
@@ -238,8 +238,7 @@ static void read_calendar(struct reader *reader, const struct source *source, co
     options.window_count = draft.window_count;
     hora_error error;
     if (good && hora_calendar_new(draft.zone, &options, &calendar->calendar, &error) < 0)
-        report_problem(&reader->report, &name->place, "%s: %s", report_quote(&reader->report, name->text),
-                       error.message);
+        report_problem(&reader->report, &name->place, "%s: %s", name->text, error.message);
     calendar->name = arena_text(reader->arena, name->text, strlen(name->text));
     calendar->text = arena_format(reader->arena, "%016" PRIx64, draft.hash);
     calendar->place = name->place;

@@ -5,15 +5,10 @@
  * a command. Settings hold for the entries that follow. What cron does is kept: runs may overlap, missed times
  * are lost, clock changes are treated as HORA_DST_ONCE, the environment is clean, and % in a command is a line
  * end, the first of which starts the standard input. What differs gives a warning: hora sends no mail, and a
- * random ~ is a fixed value (cron_slot.c).
- *
- * A job has the name of the program of its entry. Entries with the same program, and programs that a job file
- * has as a job, get four digits of a hash of the entry appended; so a name does not depend on the order of the
- * entries. */
+ * random ~ is a fixed value (cron_slot.c). */
 #include "jobs/schema.h"
 
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -149,77 +144,6 @@ static void split_command(struct reader *reader, const char *text, struct cronta
     entry->input = has_input ? input : NULL;
 }
 
-/* Returns true if a word does nothing that a job could be named after. */
-static bool is_wrapper(const char *word, size_t length)
-{
-    static const char *const words[] = {"[",     "test",  "if",  "then", "cd",    "command", "exec",
-                                        "sleep", "nice",  "env", "sudo", "time",  "nohup",   "ionice",
-                                        "!",     "set",   "{",   "(",    "flock", "true",    "export",
-                                        "do",    "while", "for", "umask"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strlen(words[i]) == length && strncmp(word, words[i], length) == 0)
-            return true;
-    return false;
-}
-
-/* Returns the first word of a simple command that is neither an assignment nor a wrapper, or NULL if the simple
- * command as a whole is to be passed over. */
-static const char *word_of(const char *from, const char *end, size_t *ret_length)
-{
-    while (from < end) {
-        from += strspn(from, " \t(){}!");
-        size_t length = strcspn(from, " \t;&|()<>");
-        if (from >= end || length == 0)
-            return NULL;
-        const char *equals = memchr(from, '=', length);
-        bool is_assignment = equals && is_variable_name(from, (size_t)(equals - from));
-        static const char *const prefixes[] = {"then", "exec",  "nice",   "env", "sudo",
-                                               "time", "nohup", "ionice", "do"};
-        bool is_prefix = is_assignment || from[0] == '-';
-        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && !is_prefix; i++)
-            is_prefix = strlen(prefixes[i]) == length && strncmp(from, prefixes[i], length) == 0;
-        if (!is_prefix) {
-            *ret_length = length;
-            return is_wrapper(from, length) ? NULL : from;
-        }
-        from += length;
-    }
-    return NULL;
-}
-
-/* Returns a name for the program of a command: the last part of its path, as far as a job may have it. */
-static const char *base_of(struct reader *reader, const char *command)
-{
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
-    for (const char *from = command; *from;) {
-        size_t size = strcspn(from, ";&|");
-        size_t length = 0;
-        const char *word = word_of(from, from + size, &length);
-        for (const char *slash; word && (slash = memchr(word, '/', length));) {
-            length -= (size_t)(slash + 1 - word);
-            word = slash + 1;
-        }
-        char *name = arena_text(reader->arena, word ? word : "",
-                                word && length < 60 ? length
-                                : word              ? 60
-                                                    : 0);
-        size_t kept = 0;
-        for (const char *byte = name; *byte; byte++) {
-            bool is_good = strchr(allowed, *byte) && (kept > 0 || *byte != '.');
-            if (is_good || (kept > 0 && name[kept - 1] != '-'))
-                name[kept++] = is_good ? *byte : '-';
-        }
-        while (kept > 0 && name[kept - 1] == '-')
-            kept--;
-        name[kept] = '\0';
-        if (kept > 0)
-            return name;
-        from += size;
-        from += strspn(from, ";&|");
-    }
-    return "job";
-}
-
 /* Reads the fields of an entry into `schedule`. Returns what follows them, or NULL after reporting a
  * problem. */
 static const char *read_schedule(struct crontab *crontab, const char *at, struct crontab_entry *entry)
@@ -271,7 +195,7 @@ static void read_entry(struct crontab *crontab, const char *at)
         wrong(crontab, at, "the command is missing");
         return;
     }
-    entry.base = base_of(reader, entry.command);
+    entry.base = crontab_base(reader, entry.command);
     if (reader->entry_count >= MOST_ENTRIES)
         wrong(crontab, crontab->line, "too many entries");
     else
@@ -362,68 +286,10 @@ static void make_job(struct reader *reader, const struct crontab_entry *entry, c
                        "the random time of %s is a fixed one, which its name determines", name);
 }
 
-/* An entry with its place in the order of the names. */
-struct named {
-    const struct crontab_entry *entry;
-    const char *base;
-    uint64_t hash;
-    size_t number;
-};
-
-static int by_base(const void *left, const void *right)
-{
-    const struct named *a = left, *b = right;
-    int order = strcmp(a->base, b->base);
-    if (order == 0)
-        order = (a->hash > b->hash) - (a->hash < b->hash);
-    return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-static int compare_texts(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-/* Returns the sorted names of the jobs so far. */
-static const char **taken_names(struct reader *reader, size_t *ret_count)
-{
-    size_t count = reader->jobs->count;
-    const char **names = arena_alloc(&reader->scratch, (count + 1) * sizeof *names);
-    for (size_t i = 0; i < count; i++)
-        names[i] = reader->jobs->jobs[i]->name;
-    if (count > 0)
-        qsort(names, count, sizeof *names, compare_texts);
-    *ret_count = count;
-    return names;
-}
-
 void crontab_make_jobs(struct reader *reader)
 {
-    size_t count = reader->entry_count, taken_count;
     const char *home = own_home();
-    const char **taken = taken_names(reader, &taken_count);
-    struct named *names = arena_alloc(&reader->scratch, (count + 1) * sizeof *names);
-    const char **results = arena_alloc(&reader->scratch, (count + 1) * sizeof *results);
-    for (size_t i = 0; i < count; i++) {
-        const struct crontab_entry *entry = &reader->entries[i];
-        const char *text = arena_format(&reader->scratch, "%s %s %s", entry->schedule,
-                                        entry->user ? entry->user : "", entry->command);
-        names[i] = (struct named){entry, entry->base, text_hash(text) & 0xffff, i};
-    }
-    if (count > 0)
-        qsort(names, count, sizeof *names, by_base);
-    unsigned same = 1;
-    for (size_t i = 0; i < count; i++) {
-        const char *base = names[i].base;
-        bool like_last = i > 0 && strcmp(names[i - 1].base, base) == 0;
-        bool like_next = i + 1 < count && strcmp(names[i + 1].base, base) == 0;
-        bool is_taken = taken_count > 0 && bsearch(&base, taken, taken_count, sizeof *taken, compare_texts);
-        same = like_last && names[i - 1].hash == names[i].hash ? same + 1 : 1;
-        const char *name = base;
-        if (like_last || like_next || is_taken)
-            name = arena_format(&reader->scratch, "%s-%04x", base, (unsigned)names[i].hash);
-        results[names[i].number] = same > 1 ? arena_format(&reader->scratch, "%s-%u", name, same) : name;
-    }
-    for (size_t i = 0; i < count; i++)
-        make_job(reader, &reader->entries[i], results[i], home);
+    const char **names = crontab_names(reader);
+    for (size_t i = 0; i < reader->entry_count; i++)
+        make_job(reader, &reader->entries[i], names[i], home);
 }

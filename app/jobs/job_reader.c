@@ -305,7 +305,7 @@ static void check_job(struct reader *reader, const struct job *job)
 static void read_job(struct reader *reader, const struct source *source, const struct node *name,
                      const struct node *node)
 {
-    const struct key key = {.name = name->text};
+    const struct key key = {.name = arena_format(&reader->scratch, "the job %s", name->text)};
     struct slot slot = {reader, source, &key};
     if (node->kind != NODE_MAPPING) {
         schema_refuse(&slot, node, "a mapping with command and other keys");

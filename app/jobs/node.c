@@ -119,8 +119,13 @@ static struct node *new_node(struct tree *tree, enum node_kind kind, const yaml_
 {
     struct place place = place_of(tree, &event->start_mark);
     if (tag) {
+        static const char standard[] = "tag:yaml.org,2002:";
+        const char *name = (const char *)tag;
+        bool is_standard = strncmp(name, standard, sizeof standard - 1) == 0;
+        if (is_standard)
+            name = arena_format(tree->arena, "!!%s", name + sizeof standard - 1);
         report_problem(tree->report, &place, "tags such as %s are not supported",
-                       report_quote(tree->report, (const char *)tag));
+                       report_quote(tree->report, name));
         return NULL;
     }
     if (!count_nodes(tree, 1, &place))

@@ -103,6 +103,13 @@ void crontab_read(struct reader *reader, const char *file, const char *text, siz
 /* Gives the entries names, and makes jobs of them. */
 void crontab_make_jobs(struct reader *reader);
 
+/* ---- crontab_name.c ---- */
+
+/* Returns a name for the program of a command. It is a valid name of a job. */
+const char *crontab_base(struct reader *reader, const char *command);
+/* Returns a name for each entry, which differ from each other and from the jobs so far. */
+const char **crontab_names(struct reader *reader);
+
 /* ---- job_reader.c ---- */
 
 /* Makes jobs, the calendars and the groups of a file. */

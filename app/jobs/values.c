@@ -183,7 +183,7 @@ bool read_duration(const struct slot *slot, const struct node *node, void *targe
     if (!schema_is_scalar(slot, node, expected))
         return false;
     const char *digits = node->text + (node->text[0] == '-' || node->text[0] == '+');
-    if (*digits && strspn(digits, "0123456789.") == strlen(digits))
+    if (*digits && strspn(digits, "0123456789") == strlen(digits))
         return report_problem(report, &node->place, "%s: %s has no unit; write %ss or %sm", name,
                               report_quote(report, node->text), node->text, node->text);
     hora_ns duration;
@@ -205,12 +205,12 @@ bool read_duration(const struct slot *slot, const struct node *node, void *targe
     return true;
 }
 
-/* Returns "a, b or c". */
+/* Returns the words in quotation marks: "a", "b" or "c". */
 static const char *list_words(struct arena *arena, const char *const *words)
 {
-    const char *list = words[0];
+    const char *list = arena_format(arena, "\"%s\"", words[0]);
     for (size_t i = 1; words[i]; i++)
-        list = arena_format(arena, "%s%s%s", list, words[i + 1] ? ", " : " or ", words[i]);
+        list = arena_format(arena, "%s%s\"%s\"", list, words[i + 1] ? ", " : " or ", words[i]);
     return list;
 }
 

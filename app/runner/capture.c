@@ -120,7 +120,8 @@ void capture_free(struct capture *capture)
 
 /* ---- the tail ---- */
 
-/* Adds bytes. When twice the tail is full, the older half is dropped, so that a byte is moved once on average. */
+/* Adds bytes. When twice the tail is full, the older half is dropped, so that a byte is moved once on
+ * average. */
 static void tail_add(struct capture *capture, const char *bytes, size_t size)
 {
     struct text *tail = &capture->tail;

@@ -175,14 +175,11 @@ static int open_base(char *reason, size_t size)
 static pid_t parent_of(pid_t pid)
 {
     char path[64], text[TEXT_SIZE];
-    int parent = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (!read_text(AT_FDCWD, path, text, sizeof text))
         return 0;
-    const char *after_name = strrchr(text, ')'); /* the name may contain anything */
-    if (after_name == NULL || sscanf(after_name, ") %*c %d", &parent) != 1)
-        return 0;
-    return parent;
+    const char *after_name = strrchr(text, ')'); /* the name may contain anything; then: ") S PARENT" */
+    return after_name != NULL && strlen(after_name) > 4 ? (pid_t)strtol(after_name + 4, NULL, 10) : 0;
 }
 
 /* Returns true for the runner and its descendants. */
@@ -194,8 +191,8 @@ static bool is_own_process(pid_t pid)
     return false;
 }
 
-/* Moves the runner and its children out of the base. A child may be forked meanwhile, so this repeats until the
- * base is empty. */
+/* Moves the runner and its children out of the base. A child may be forked meanwhile, so this repeats until
+ * the base is empty. */
 static int move_runner(int base, char *reason, size_t size)
 {
     if (mkdirat(base, runner_name, 0755) < 0 && errno != EEXIST)

@@ -102,14 +102,17 @@ static int add_job(const hora_durable_info *info, void *arg)
     struct asked *asked = arg;
     hora_instant due = info->due.ns > info->planned.ns ? info->due : info->planned;
     bool parked = info->planned.ns >= JOB_PARKED || info->state == HORA_DURABLE_DEAD;
-    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I}", "job",
+    char last[40] = "";
+    if (info->last_end.ns != 0)
+        code_describe(info->last_code, last, sizeof last);
+    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I, s:s}", "job",
                             job_of_key(asked->runner, info->key), "state", state_name(info, asked->at),
                             "next", parked ? json_null() : json_instant(due), "planned",
                             parked ? json_null() : json_instant(info->planned), "attempts", info->attempts,
                             "failures_in_a_row", (json_int_t)info->failures_in_a_row, "last_end",
                             json_instant(info->last_end), "last_code", info->last_code, "last_success",
                             json_instant(info->last_success), "node", (json_int_t)info->node, "firings",
-                            (json_int_t)info->firings);
+                            (json_int_t)info->firings, "last", last);
     json_array_append_new(asked->result, job);
     return 0;
 }
@@ -173,29 +176,39 @@ json_t *json_next(const struct job *job, hora_instant now)
     return next.ns >= JOB_PARKED || !job->enabled ? json_null() : json_instant(next);
 }
 
+/* Adds a task of the store to an object by the names of jobs. A living task hides a dead one, which comes
+ * later. */
+static json_t *by_name(json_t *tasks)
+{
+    json_t *result = json_object(), *task;
+    size_t i;
+    json_array_foreach(tasks, i, task)
+    {
+        const char *name = json_string_value(json_object_get(task, "job"));
+        if (json_object_get(result, name) == NULL)
+            json_object_set(result, name, task);
+    }
+    return result;
+}
+
 static void jobs_listed(void *arg)
 {
     struct asked *asked = arg;
     struct runner *runner = asked->runner;
     if (failed(asked))
         return;
-    json_t *jobs = json_array();
+    json_t *jobs = json_array(), *tasks = by_name(asked->result);
     for (size_t i = 0; i < runner->job_count; i++) {
         const struct job *job = runner->jobs[i]->job;
         if (asked->job != NULL && strcmp(asked->job, job->name) != 0)
             continue;
-        size_t index;
-        json_t *found = NULL, *object;
-        json_array_foreach(
-            asked->result, index,
-            object) if (strcmp(json_string_value(json_object_get(object, "job")), job->name) == 0 &&
-                        (found == NULL || strcmp(json_string_value(json_object_get(object, "state")),
-                                                 "given-up") != 0)) found = object;
-        json_t *complete = found == NULL ? json_pack("{s:s, s:s}", "job", job->name, "state", "unknown")
-                                         : json_incref(found);
-        complete_job(runner, complete, job);
-        json_array_append_new(jobs, complete);
+        json_t *task = json_object_get(tasks, job->name);
+        json_t *object =
+            task != NULL ? json_incref(task) : json_pack("{s:s, s:s}", "job", job->name, "state", "unknown");
+        complete_job(runner, object, job);
+        json_array_append_new(jobs, object);
     }
+    json_decref(tasks);
     json_decref(asked->result);
     asked->reply(json_pack("{s:b, s:o}", "ok", 1, "jobs", jobs), asked->arg);
     asked_free(asked);

@@ -7,6 +7,7 @@
 
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,11 +66,9 @@ static void put(struct environment *environment, char *text, size_t name_length)
 void environment_set(struct environment *environment, const char *name, const char *value)
 {
     size_t name_length = strlen(name);
-    size_t value_size = strlen(value) + 1;
-    char *text = memory(name_length + 1 + value_size);
-    memcpy(text, name, name_length);
-    text[name_length] = '=';
-    memcpy(text + name_length + 1, value, value_size);
+    size_t size = name_length + 1 + strlen(value) + 1;
+    char *text = memory(size);
+    (void)snprintf(text, size, "%s=%s", name, value);
     put(environment, text, name_length);
 }
 

@@ -17,8 +17,8 @@ struct environment {
 /* Starts with the environment of the runner or, if `clean`, with PATH, HOME, SHELL, USER, LOGNAME and LANG
  * only; what the runner lacks of them, except LANG, comes from the user database. With a user other than the
  * runner's, HOME, SHELL, USER and LOGNAME are those of that user. The variables that only concern the runner
- * itself (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID, LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES) are never passed
- * on. */
+ * itself (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID, LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES) are never
+ * passed on. */
 void environment_start(struct environment *environment, bool clean, const char *user, const char *home,
                        const char *shell);
 /* Sets a variable; replaces an earlier one. */

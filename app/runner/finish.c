@@ -15,6 +15,8 @@
 
 #define PUT_AGAIN HORA_SECONDS(1)
 
+enum { NOT_FOUND = 127 }; /* the exit status of a shell whose command cannot be started */
+
 /* A run that has ended, on its way to the store. */
 struct ending {
     struct run *run;
@@ -268,7 +270,9 @@ static void count_end(const struct ending *ending)
     state->has_last = true;
     state->last_end = run->ended;
     state->last_duration = loop_now(run->runner->loop) - run->started_at;
-    state->last_code = run->end.exited ? run->end.code : -run->end.code;
+    state->last_code = run->start_error != NULL ? NOT_FOUND
+                       : run->end.exited        ? run->end.code
+                                                : -run->end.code;
     if (ending->result == RESULT_SUCCEEDED)
         state->last_success = run->ended;
     if (state->log != NULL)

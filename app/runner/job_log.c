@@ -5,7 +5,8 @@
  *                 that makes the block larger than BLOCK. Before a line would make the file larger than
  *                 max_size, the file becomes JOB.log.1, JOB.log.1 becomes JOB.log.2, and so on.
  * Failures        When a write fails, the lines that were not written are counted as lost, and so are all
- *                 that come. Each flush then tries to write a line that says how many were lost. If that works,
+ *                 that come. Each flush then tries to write a line that says how many were lost. If that
+ *                 works,
  *                 all is well again. A file that cannot be opened is treated alike.
  * Whole lines     What a failed write has left of a line is cut off again. If that is not possible, or if a
  *                 crash has left it, the next write begins with a line end.
@@ -30,7 +31,8 @@
 
 enum {
     BLOCK = 64 * 1024,
-    PREFIX_MOST = 64, /* time, attempt and stream of a line, with blanks, without the run */
+    FIRST_ROOM = 4 * 1024, /* of the block: most jobs say little */
+    PREFIX_MOST = 64,      /* time, attempt and stream of a line, with blanks, without the run */
     LOST_TEXT = 200,
 };
 
@@ -139,7 +141,8 @@ static int64_t count_lines(const char *bytes, size_t size)
     return count;
 }
 
-/* Appends whole lines. Returns how many bytes of whole lines are in the file now; fewer with errno if it failed. */
+/* Appends whole lines. Returns how many bytes of whole lines are in the file now; fewer with errno if it
+ * failed. */
 static size_t append(struct job_log_file *log, const char *lines, size_t size)
 {
     if (log->torn && write_all(log->file, "\n", 1) < 1)
@@ -189,9 +192,9 @@ static size_t put_time(struct job_log_file *log, char *text, hora_instant time)
                                   sizeof log->second_text);
         log->second = second;
     }
-    size_t length = strlen(log->second_text) - 1; /* without the Z */
-    memcpy(text, log->second_text, length);
-    text[length++] = '.';
+    size_t length = strlen(log->second_text);
+    memcpy(text, log->second_text, length + 1);
+    text[length - 1] = '.'; /* instead of Z */
     put_digits(text + length, DIGITS, (time.ns - second * NS) / NS_PER_US);
     length += DIGITS;
     text[length++] = 'Z';
@@ -328,7 +331,7 @@ static bool shift_all(const struct job_log_file *log)
     return true;
 }
 
-/* Begins a new file. If that is not possible, goes on with the old one until it has grown by max_size again. */
+/* Begins a new file. If that is not possible, goes on with the old one until it has grown by max_size. */
 static void rotate(struct job_log_file *log)
 {
     job_log_flush(log);
@@ -347,16 +350,22 @@ static void rotate(struct job_log_file *log)
 
 void job_log_write(struct job_log_file *log, const struct output_line *line)
 {
-    size_t room = line_room(line);
     remember(log, line);
-    if (!log->failing && log->size > 0 && log->size + (int64_t)room > log->max_size + PREFIX_MOST)
-        rotate(log);
     if (log->failing) {
         log->lost++;
         return;
     }
-    reserve(log, room);
-    size_t size = put_line(log, log->block + log->used, line);
+    reserve(log, line_room(line));
+    char *text = log->block + log->used;
+    size_t size = put_line(log, text, line);
+    if (log->size > 0 && log->size + (int64_t)size > log->max_size) {
+        rotate(log); /* empties the block, and leaves the bytes after it alone */
+        if (log->failing) {
+            log->lost++;
+            return;
+        }
+        memmove(log->block, text, size);
+    }
     log->used += size;
     log->size += (int64_t)size;
     if (log->used >= BLOCK)
@@ -382,7 +391,8 @@ struct job_log_file *job_log_open(const char *directory, const char *job, int64_
         free(path);
     } else {
         log = memory(sizeof *log);
-        *log = (struct job_log_file){.next = open_logs, .path = path, .block = memory(BLOCK), .room = BLOCK};
+        *log = (struct job_log_file){
+            .next = open_logs, .path = path, .block = memory(FIRST_ROOM), .room = FIRST_ROOM};
         open_logs = log;
     }
     log->max_size = max_size;

@@ -5,8 +5,8 @@
  * newest first: a rotation in between can only show a file a second time, under its next number, and that is
  * noticed by its inode. Lines are read from the oldest file to the newest.
  *
- * A crash or a full disk may have damaged a file. A line that does not have the form of a line is passed over,
- * however long it is. */
+ * A crash or a full disk may have damaged a file. A line that does not have the form of a line is passed
+ * over, however long it is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -33,7 +33,7 @@ enum {
 };
 
 /* The entry to look for: a NUL before it and one after it, so that only the whole variable matches. */
-struct mark {
+struct pattern {
     char *text;
     size_t size;
 };
@@ -56,18 +56,18 @@ static void add_group(struct killed *killed, pid_t group)
     killed->group_count++;
 }
 
-static struct mark make_mark(const char *value)
+static struct pattern make_pattern(const char *mark)
 {
     static const char name[] = "HORA_RUNNER=";
-    struct mark mark = {.size = 1 + strlen(name) + strlen(value) + 1};
-    mark.text = memory(mark.size);
-    mark.text[0] = '\0';
-    (void)snprintf(mark.text + 1, mark.size - 1, "%s%s", name, value);
-    return mark;
+    struct pattern pattern = {.size = 1 + strlen(name) + strlen(mark) + 1};
+    pattern.text = memory(pattern.size);
+    pattern.text[0] = '\0';
+    (void)snprintf(pattern.text + 1, pattern.size - 1, "%s%s", name, mark);
+    return pattern;
 }
 
 /* Returns true if a file of NUL-terminated texts contains the mark. */
-static bool has_mark(int file, const struct mark *mark, char *buffer)
+static bool has_mark(int file, const struct pattern *pattern, char *buffer)
 {
     size_t filled = 1;
     buffer[0] = '\0'; /* the first text has none before it */
@@ -78,22 +78,23 @@ static bool has_mark(int file, const struct mark *mark, char *buffer)
         if (size <= 0)
             return false;
         filled += (size_t)size;
-        if (memmem(buffer, filled, mark->text, mark->size) != NULL)
+        if (memmem(buffer, filled, pattern->text, pattern->size) != NULL)
             return true;
-        size_t keep = filled < mark->size - 1 ? filled : mark->size - 1; /* the mark may go on in the next */
+        size_t keep =
+            filled < pattern->size - 1 ? filled : pattern->size - 1; /* the mark may go on in the next */
         memmove(buffer, buffer + filled - keep, keep);
         filled = keep;
     }
 }
 
-static bool is_marked(int proc, pid_t pid, const struct mark *mark, char *buffer)
+static bool is_marked(int proc, pid_t pid, const struct pattern *pattern, char *buffer)
 {
     char path[32];
     (void)snprintf(path, sizeof path, "%d/environ", (int)pid);
     int file = openat(proc, path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return false;
-    bool marked = has_mark(file, mark, buffer);
+    bool marked = has_mark(file, pattern, buffer);
     (void)close(file);
     return marked;
 }
@@ -132,7 +133,7 @@ static void await_ends(struct killed *killed)
 }
 
 /* Looks at all processes once. Returns false if it has found none to kill. */
-static bool kill_pass(DIR *proc, const struct mark *mark, char *buffer, struct killed *killed)
+static bool kill_pass(DIR *proc, const struct pattern *pattern, char *buffer, struct killed *killed)
 {
     const struct dirent *entry;
     killed->end_count = 0;
@@ -144,7 +145,7 @@ static bool kill_pass(DIR *proc, const struct mark *mark, char *buffer, struct k
         int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (pidfd < 0)
             continue;
-        if (is_marked(dirfd(proc), pid, mark, buffer) && kill_one(killed, pid, pidfd))
+        if (is_marked(dirfd(proc), pid, pattern, buffer) && kill_one(killed, pid, pidfd))
             killed->ends[killed->end_count++] = (struct pollfd){.fd = pidfd, .events = POLLIN};
         else
             (void)close(pidfd);
@@ -153,21 +154,21 @@ static bool kill_pass(DIR *proc, const struct mark *mark, char *buffer, struct k
     return killed->end_count > 0;
 }
 
-int process_kill_marked(const char *value)
+int process_kill_marked(const char *mark)
 {
     DIR *proc = opendir("/proc");
     if (proc == NULL)
         return 0;
-    struct mark mark = make_mark(value);
-    char *buffer = memory(mark.size + CHUNK);
+    struct pattern pattern = make_pattern(mark);
+    char *buffer = memory(pattern.size + CHUNK);
     struct killed *killed = memory(sizeof *killed);
     killed->group_count = 0;
-    for (int pass = 0; pass < PASSES_MOST && kill_pass(proc, &mark, buffer, killed); pass++)
+    for (int pass = 0; pass < PASSES_MOST && kill_pass(proc, &pattern, buffer, killed); pass++)
         ;
     int count = killed->group_count;
     free(killed);
     free(buffer);
-    free(mark.text);
+    free(pattern.text);
     (void)closedir(proc);
     return count;
 }

@@ -34,8 +34,8 @@
 #include "command.h"
 #include "runner/spawn.h"
 
-/* ThreadSanitizer replaces clone by a function that takes every child for one with its own memory, and lets it
- * change what it knows of the threads of this process. The C library has the original under another name. */
+/* ThreadSanitizer replaces clone by a function that takes every child for one with its own memory, and lets
+ * it change what it knows of the threads of this process. The C library also has the original, as __clone. */
 #if defined(__SANITIZE_THREAD__)
 #define BUILT_WITH_TSAN
 #elif defined(__has_feature)
@@ -119,8 +119,8 @@ static void add_limit(struct spawn_plan *plan, int resource, const char *name, i
     limit->value.soft = limit->value.hard = (uint64_t)value;
 }
 
-/* The limit of processor time. At the soft limit a process gets SIGXCPU, whose name says what happened, and at
- * the hard limit SIGKILL. If both were the same, it would get SIGKILL only. */
+/* The limit of processor time. At the soft limit a process gets SIGXCPU, whose name says what happened, and
+ * at the hard limit SIGKILL. If both were the same, it would get SIGKILL only. */
 static void add_cpu_limit(struct spawn_plan *plan, int64_t seconds)
 {
     struct rlimit present;

@@ -43,7 +43,8 @@ static enum run_result result_of_shutdown(const struct run *run)
 
 enum run_result run_result_of(const struct run *run)
 {
-    bool succeeded = run->process_ended && run->end.exited && run->job->ok_codes[run->end.code & 255];
+    bool succeeded = run->started.ns != 0 && run->process_ended && run->end.exited &&
+                     run->job->ok_codes[run->end.code & 255];
     switch (run->stop) {
     case STOP_TIMEOUT:
         return RESULT_FAILED;
@@ -69,6 +70,23 @@ static int code_of_failure(const struct run *run)
     if (!run->process_ended)
         return run->start_error != NULL ? CODE_NOT_STARTED : CODE_CRASHED;
     return run->end.exited ? run->end.code : CODE_SIGNAL + run->end.code;
+}
+
+void code_describe(int code, char *text, size_t size)
+{
+    static const char *const names[] = {
+        [CODE_TIMEOUT - CODE_TIMEOUT] = "timeout",         [CODE_NOT_STARTED - CODE_TIMEOUT] = "not started",
+        [CODE_INTERRUPTED - CODE_TIMEOUT] = "interrupted", [CODE_CRASHED - CODE_TIMEOUT] = "interrupted",
+        [CODE_SKIPPED - CODE_TIMEOUT] = "skipped",         [CODE_CANCELLED - CODE_TIMEOUT] = "cancelled",
+        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started"};
+    if (code == 0)
+        (void)snprintf(text, size, "ok");
+    else if (code < CODE_SIGNAL)
+        (void)snprintf(text, size, "exit %d", code);
+    else if (code < CODE_TIMEOUT)
+        (void)snprintf(text, size, "signal %d", code - CODE_SIGNAL);
+    else
+        (void)snprintf(text, size, "%s", code <= CODE_NOT_BEGUN ? names[code - CODE_TIMEOUT] : "unknown");
 }
 
 int run_code(const struct run *run, enum run_result result)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #include "runner/internal.h"
 #include "text.h"
 
-enum { READ_SIZE = 1 << 16, REASON_SIZE = 512 };
+enum { READ_SIZE = 1 << 16, REASON_SIZE = 512, KILL_WAIT_MS = 1000 };
 
 const struct job_command *run_command_of(const struct run *run)
 {
@@ -266,15 +267,24 @@ void run_signal(struct run *run, int signal)
         simulated_signal(run, signal);
 }
 
+/* Only at the end of the runner, or if a process cannot be watched. One that does not even end after SIGKILL,
+ * because it waits for a device, is left to the kernel. */
+static void kill_process(struct run *run)
+{
+    loop_unwatch(&run->process_watch);
+    process_signal(&run->process, SIGKILL);
+    struct pollfd ended = {.fd = run->process.fd, .events = POLLIN};
+    struct process_end end;
+    if (poll(&ended, 1, KILL_WAIT_MS) > 0 && process_reap(&run->process, &end))
+        return;
+    (void)close(run->process.fd);
+    run->process.fd = -1;
+}
+
 void run_close_process(struct run *run)
 {
-    if (run->has_process && !run->process_ended && run->runner->simulation == NULL) {
-        /* Only at the end of the runner, or if it cannot be watched: it is killed, and init collects it. */
-        process_signal(&run->process, SIGKILL);
-        loop_unwatch(&run->process_watch);
-        (void)close(run->process.fd);
-        run->process.fd = -1;
-    }
+    if (run->has_process && !run->process_ended && run->runner->simulation == NULL)
+        kill_process(run);
     run->has_process = false;
     for (int i = 0; i < 2; i++)
         close_pipe(run, i);

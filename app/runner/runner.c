@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runner.c - the start and the end of a runner, and how to find its parts
  *
- * The order at the start: files, loop, store, processes that an earlier runner left behind, tasks in the store,
- * control socket, durable scheduler, jobs with at_start. The first run can start only when everything else is
+ * The order at the start: files, loop, store, tasks in the store, control socket, processes that an earlier
+ * runner left behind, durable scheduler, jobs with at_start. The first run can start only when everything else is
  * ready. What fails before that ends the runner with a message. */
 #include <errno.h>
 #include <inttypes.h>
@@ -185,10 +185,11 @@ static int block_signals(void)
 
 /* ---- parts ---- */
 
-/* Returns a text that is the same whenever this runner is started on this machine. */
+/* Returns a text that is the same whenever this runner is started, and no other runner has: the control socket
+ * belongs to one runner at a time. */
 static char *make_mark(const struct runner *runner)
 {
-    char *text = text_format("%s %s %s %u", runner->node_name, runner->store_address, runner->namespace,
+    char *text = text_format("%s %s %s %u", runner->socket_path, runner->store_address, runner->namespace,
                              (unsigned)getuid());
     uint64_t hash = text_hash(text);
     free(text);
@@ -328,6 +329,15 @@ static void report_ready(struct runner *runner)
     notify_status("%zu jobs", runner->job_count);
 }
 
+/* The control socket is ours, so no living runner has processes with this mark. */
+static void kill_what_was_left(struct runner *runner)
+{
+    int left = process_kill_marked(runner->mark);
+    if (left > 0)
+        event_report(runner, EVENT_WARNING, "kill", NULL, NULL,
+                     "killed %d process groups that an earlier runner had left behind", left);
+}
+
 static bool start_running(struct runner *runner)
 {
     hora_error reason;
@@ -336,12 +346,9 @@ static bool start_running(struct runner *runner)
         complain("signals cannot be received: %s", strerror(errno));
         return false;
     }
-    int left = runner->options.virtual_clock ? 0 : process_kill_marked(runner->mark);
-    if (left > 0)
-        event_report(runner, EVENT_WARNING, "kill", NULL, NULL,
-                     "killed %d process groups that an earlier runner had left behind", left);
     if (!agree(runner) || !start_services(runner))
         return false;
+    kill_what_was_left(runner);
     report_ready(runner);
     if (hora_durable_start(runner->durable, &reason) < 0) {
         complain("store %s: %s", runner->store_address, reason.message);

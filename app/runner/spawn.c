@@ -5,8 +5,8 @@
  * waits in the kernel and the other threads go on. Therefore:
  *
  *   1. They make system calls through syscall() only. Wrappers of the C library may take locks that another
- *      thread holds, and change state that the runner shares. setuid, setgid and setgroups are the worst: they
- *      send a signal to all threads of the runner, and change their user too. Sanitizers replace further
+ *      thread holds, and change state that the runner shares. setuid, setgid and setgroups are the worst:
+ *      they send a signal to all threads of the runner, and change their user too. Sanitizers replace further
  *      wrappers, such as close, and would record that the runner has closed its descriptors.
  *   2. They allocate nothing and write nothing but the plan and their own stack. errno is that of the waiting
  *      thread, which does not use it.
@@ -69,7 +69,7 @@ IN_CHILD static void fail(struct spawn_plan *plan, enum spawn_step step)
         (void)syscall(SYS_exit_group, 127);
 }
 
-/* Gives all signals their default action. A struct of zeros means SIG_DFL in the layout of every processor. */
+/* Gives all signals their default action. A struct of zeros means SIG_DFL on every processor. */
 IN_CHILD static void reset_signals(void)
 {
     static const uint64_t zeros[8];
@@ -224,9 +224,9 @@ IN_CHILD static void execute(struct spawn_plan *plan)
     fail(plan, STEP_EXECUTE);
 }
 
-IN_CHILD int spawn_child(void *memory)
+IN_CHILD int spawn_child(void *arg)
 {
-    struct spawn_plan *plan = memory;
+    struct spawn_plan *plan = arg;
     reset_signals();
     if (plan->pidfd < 0) { /* an old kernel has ignored the flag */
         errno = ENOSYS;

@@ -56,7 +56,8 @@ struct spawn_plan {
     size_t failed_limit;  /* STEP_LIMIT: its index */
 };
 
-/* The function of the new process. Does not return: it executes the program, or reports and exits. */
-int spawn_child(void *plan);
+/* The function of the new process; `arg` is the plan. It does not return: it executes the program, or reports
+ * and exits. */
+int spawn_child(void *arg);
 
 #endif

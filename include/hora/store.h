@@ -211,8 +211,8 @@ typedef struct hora_durable_task {
     int64_t count;
 
     /* recurring, not with fixed_delay: what happens to planned times that passed while no node was up or all
-     * were busy, or during a run (but see `busy`). A firing counts as missed when it is more than missed_after late. Those
-     * that are not made up count as skipped */
+     * were busy, or during a run (but see `busy`). A firing counts as missed when it is more than
+     * missed_after late. Those that are not made up count as skipped */
     hora_missed missed;
     int missed_max;
     /* 0 means 1 s */
@@ -224,8 +224,8 @@ typedef struct hora_durable_task {
      * With HORA_OVERLAP_ALLOW up to overlap_max (2 to 1000) firings run at a time, on any nodes */
     hora_overlap overlap;
     int overlap_max;
-    /* recurring, not with fixed_delay, with HORA_OVERLAP_NEVER: what happens to planned times that come while a
-     * run of the task is in progress. HORA_BUSY_QUEUE needs a busy_max from 1 to 1000. Up to 10000 skipped
+    /* recurring, not with fixed_delay, with HORA_OVERLAP_NEVER: what happens to planned times that come while
+     * a run of the task is in progress. HORA_BUSY_QUEUE needs a busy_max from 1 to 1000. Up to 10000 skipped
      * times of one run are counted */
     hora_busy busy;
     int busy_max;
@@ -505,8 +505,8 @@ typedef struct hora_run_record {
     /* what the handler left with hora_run_set_note; NULL means none */
     const char *note;
     size_t note_size;
-    /* how many planned times were left out: by `missed` and `grace` if the firing was skipped without a run, or
-     * by `busy` because they came during this run */
+    /* how many planned times were left out: by `missed` and `grace` if the firing was skipped without a run,
+     * or by `busy` because they came during this run */
     int64_t skipped;
 } hora_run_record;
 
@@ -616,8 +616,8 @@ typedef struct hora_run {
 /* A handler. `arg` is that of hora_durable_add_handler. It returns 0, or a failure code, which is kept as is.
  * It runs on a thread of the scheduler. If the lease of the node is lost during the run, or the task is
  * cancelled, the thread is interrupted (hora/thread.h) and the calls below tell why. The run then should end
- * soon: after a lost lease, another node may run the same firing. A run that does not need the thread until its
- * end can go on without it: hora_run_detach. */
+ * soon: after a lost lease, another node may run the same firing. A run that does not need the thread until
+ * its end can go on without it: hora_run_detach. */
 typedef int (*hora_handler_fn)(const hora_run *run, void *arg);
 
 /* hora_run_is_lost - test whether the lease of a run has ended, so that its outcome may not count
@@ -634,26 +634,26 @@ HORA_API bool hora_run_is_cancelled(const hora_run *run);
  *
  * A later call replaces the text. At most 64 KB.
  *
- * Ownership: the text is copied.   Threads: the thread of the handler; after hora_run_detach any thread, one at
- * a time.   Blocks: Never.
+ * Ownership: the text is copied.   Threads: the thread of the handler; after hora_run_detach any thread, one
+ * at a time.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ERANGE (too long), HORA_ENOMEM. */
 HORA_API int hora_run_set_note(const hora_run *run, const char *text, size_t size);
 
 /* hora_run_set_retry - set when the next attempt starts, if this one fails
  *
- * If attempts are left, the next one starts `pause` after the end of this one, instead of after the back-off of
- * the task. A negative pause means that no further attempt follows: the firing gives up. A later call replaces
- * the pause. Without a failure, and with HORA_AT_MOST_ONCE, it has no effect.
+ * If attempts are left, the next one starts `pause` after the end of this one, instead of after the back-off
+ * of the task. A negative pause means that no further attempt follows: the firing gives up. A later call
+ * replaces the pause. Without a failure, and with HORA_AT_MOST_ONCE, it has no effect.
  *
  * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.   Errors: HORA_EINVAL. */
 HORA_API int hora_run_set_retry(const hora_run *run, hora_ns pause);
 
 /* hora_run_set_outcome - end the firing with HORA_RUN_SKIPPED or HORA_RUN_STOPPED, whatever the run returns
  *
- * There is no further attempt, and a recurring task continues with its next planned time. The code is recorded.
- * The end of the latest successful run and the number of failures in a row do not change. A later call replaces
- * the outcome. With HORA_EFFECT_ONCE, what the handler has written is committed if it returns 0; if the commit
- * fails, the run has failed.
+ * There is no further attempt, and a recurring task continues with its next planned time. The code is
+ * recorded. The end of the latest successful run and the number of failures in a row do not change. A later
+ * call replaces the outcome. With HORA_EFFECT_ONCE, what the handler has written is committed if it returns
+ * 0; if the commit fails, the run has failed.
  *
  * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or another outcome). */
@@ -669,11 +669,11 @@ typedef void (*hora_run_stop_fn)(const hora_run *run, void *arg);
  * which another thread may call even before the handler has returned. So a program can have more runs in
  * progress than threads: at most max_claimed of hora_durable_options.
  *
- * Instead of interrupting a thread, the durable scheduler calls stop(run, arg): when the lease is lost, when the
- * task is cancelled, and when hora_durable_stop has waited for its timeout; at most once for each of these
- * reasons. If there was a reason before, the function is called soon after this call, maybe before the handler
- * returns. It runs on a thread of the durable scheduler, and no lock is held. It is called once at a time for a
- * run, and not after hora_run_finish of the run has returned.
+ * Instead of interrupting a thread, the durable scheduler calls stop(run, arg): when the lease is lost, when
+ * the task is cancelled, and when hora_durable_stop has waited for its timeout; at most once for each of
+ * these reasons. If there was a reason before, the function is called soon after this call, maybe before the
+ * handler returns. It runs on a thread of the durable scheduler, and no lock is held. It is called once at a
+ * time for a run, and not after hora_run_finish of the run has returned.
  *
  * Ownership: not transferred; arg must be valid until hora_run_finish has returned.
  * Threads: the thread of the handler.   Blocks: Never.
@@ -683,12 +683,12 @@ HORA_NODISCARD HORA_API int hora_run_detach(const hora_run *run, hora_run_stop_f
 
 /* hora_run_finish - end a detached run
  *
- * `code` is what a handler would return: 0, or a failure code. The outcome is written soon, by the node. Call it
- * exactly once; `run` is not valid afterwards. The handler of the run must not use `run` if it has not returned
- * yet.
+ * `code` is what a handler would return: 0, or a failure code. The outcome is written soon, by the node. Call
+ * it exactly once; `run` is not valid afterwards. The handler of the run must not use `run` if it has not
+ * returned yet.
  *
- * If the stop function of the run is being called on another thread, the call waits until it has returned. So do
- * not hold a lock that the stop function waits for. The stop function itself may call hora_run_finish.
+ * If the stop function of the run is being called on another thread, the call waits until it has returned. So
+ * do not hold a lock that the stop function waits for. The stop function itself may call hora_run_finish.
  *
  * Ownership: not transferred.   Threads: Any thread.
  * Blocks: until the stop function of the run has returned, if it is being called; never on the database.
@@ -798,9 +798,9 @@ HORA_NODISCARD HORA_API int hora_durable_add_handler(hora_durable *durable, cons
 
 /* hora_durable_add_trigger - register a trigger under a name; see `trigger` of hora_durable_task
  *
- * The times of the trigger refer to the wall clock, which is that of the store. After hora_durable_start, tasks
- * that wait for the trigger are taken at once. A trigger cannot be removed. The node asks it for times under a
- * lock of the durable scheduler, so it must not call functions for the durable scheduler.
+ * The times of the trigger refer to the wall clock, which is that of the store. After hora_durable_start,
+ * tasks that wait for the trigger are taken at once. A trigger cannot be removed. The node asks it for times
+ * under a lock of the durable scheduler, so it must not call functions for the durable scheduler.
  *
  * Ownership: the durable scheduler takes a reference until it is freed; the name is copied.
  * Threads: Any thread, except in a trigger; before and after hora_durable_start.   Blocks: Never.
@@ -818,20 +818,21 @@ HORA_NODISCARD HORA_API int hora_durable_start(hora_durable *durable, hora_error
 /* hora_durable_stop - take no more firings, wait for runs in progress, and leave the store
  *
  * Firings that have not started are handed back to the store at once. Runs that are still in progress after
- * `timeout` are interrupted, or their stop function is called (hora_run_detach), and the call waits for `timeout` again, but at least a second; runs that do not
- * end even then are handed back, too, and will be repeated elsewhere. Returns the number of runs that were
- * handed back. A second call returns 0.
+ * `timeout` are interrupted, or their stop function is called (hora_run_detach), and the call waits for
+ * `timeout` again, but at least a second; runs that do not end even then are handed back, too, and will be
+ * repeated elsewhere. Returns the number of runs that were handed back. A second call returns 0.
  *
  * Ownership: not transferred.   Threads: Any thread, except in a handler or a stop function.
  * Blocks: until all runs have ended and their outcomes are in the database, or twice the timeout.
- * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler or a stop function), HORA_EIO (the database could not be reached: the
- * lease ends by itself), HORA_EFORKED. */
+ * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler or a stop function), HORA_EIO (the database could
+ * not be reached: the lease ends by itself), HORA_EFORKED. */
 HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_error *reason);
 
 /* hora_durable_free - stop a durable scheduler, and free it; NULL is allowed
  *
- * Waits for runs in progress, however long they take: for handlers to return, and for hora_run_finish. Call hora_durable_stop first to limit that. If the
- * database cannot be reached, it waits for the rest of the lease.
+ * Waits for runs in progress, however long they take: for handlers to return, and for hora_run_finish. Call
+ * hora_durable_stop first to limit that. If the database cannot be reached, it waits for the rest of the
+ * lease.
  *
  * Ownership: on success it is freed, and its handlers are dropped.   Threads: Owner.
  * Blocks: until all runs have ended.   Errors: HORA_EDEADLK (called by a handler or a stop function),

@@ -313,7 +313,7 @@ TEST_REAL(server_explains_jobs, "")
                                  "backup runs at 03:00, Europe/Paris.",
                                  "It runs next at 2026-11-18T02:00:00Z (in 14 h).", skip,
                                  "The run at 2026-11-17T02:00:00.012Z succeeded after 4 min 9 s (attempt 1).",
-                                 "The run at 2026-11-16T02:00:00Z skipped (guard: exit status 1).",
+                                 "The run at 2026-11-16T02:00:00Z was skipped (guard: exit status 1).",
                                  "Nothing is wrong: it runs next at 2026-11-18T02:00:00Z.", NULL});
     check_explains(
         "closed",
@@ -324,11 +324,11 @@ TEST_REAL(server_explains_jobs, "")
     check_explains(
         "flaky", (const char *const[]){
                      "flaky runs every 300 s.",
-                     "It has been given up after 3 failed runs in a row; the last one gave-up "
-                     "(exit status 1). hora resume flaky starts it again.",
-                     skip,
-                     "The run at 2026-11-17T10:00:00Z gave-up (exit status 1) after 1.0 s "
-                     "(attempt 2).",
+                     "It has been given up after 3 failed runs in a row; hora resume flaky "
+                     "starts it again.",
+                     "The last line of its output: no route", skip,
+                     "The run at 2026-11-17T10:00:00Z failed, and the job was given up (exit "
+                     "status 1) after 1.0 s (attempt 2).",
                      "The run at 2026-11-17T09:55:00Z failed (timeout) after 1 min 0 s (attempt 1).", NULL});
     check_explains("hello",
                    (const char *const[]){"hello runs on request.", "It runs each time when backup succeeds.",

@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -92,6 +95,18 @@ const char *run_to_end(struct started *started, struct process_spec spec)
     read_output(started, OUTPUT_MOST);
     await_end(started);
     return started->text;
+}
+
+void check_killed_with_runner(struct started *started)
+{
+    read_output(started, 2);
+    pid_t pid = (pid_t)strtol(started->text, NULL, 10);
+    int child = (int)syscall(SYS_pidfd_open, pid, 0);
+    CHECK(pid > 0 && child >= 0);
+    CHECK_INT(kill(started->process.pid, SIGKILL), 0); /* the starter only, not its group */
+    CHECK(await_readable(child));
+    (void)close(child);
+    await_end(started);
 }
 
 int count_descriptors(void)

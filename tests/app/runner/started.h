@@ -31,6 +31,8 @@ void await_end(struct started *started);
 const char *run_to_end(struct started *started, struct process_spec spec);
 /* Waits until a descriptor is readable or at its end. Returns false after 60 seconds. */
 bool await_readable(int descriptor);
+/* Kills a starter whose program prints its own number and waits. Checks that the program is killed too. */
+void check_killed_with_runner(struct started *started);
 int count_descriptors(void);
 
 #define ARGV(...)              ((const char *const[]){__VA_ARGS__, NULL})

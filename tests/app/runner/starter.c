@@ -4,8 +4,8 @@
  *     runner_starter [--without close_range|pidfd] [--user NAME] PROGRAM ARGUMENT...
  *
  * Starts the program with its own descriptors and environment, and waits for its end. --without lets a system
- * call fail, as old kernels and sandboxes do. --user starts the program as that user. Prints why the program could not be started. Its exit status is
- * that of the program, or 125. */
+ * call fail, as old kernels and sandboxes do. --user starts the program as that user. Prints why the program
+ * could not be started. Its exit status is that of the program, or 125. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

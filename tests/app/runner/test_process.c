@@ -128,7 +128,8 @@ TEST_REAL(a_process_that_runs_is_not_collected, "")
 
 TEST_REAL(signals_reach_the_whole_group, "")
 {
-    CHECK(start(&started, spec_of(ARGV("/bin/sh", "-c", "cat & cat & echo started; wait")), true));
+    CHECK(start(&started, spec_of(ARGV("/bin/sh", "-c", "exec 3<&0; cat <&3 & cat <&3 & echo started; wait")),
+                true));
     read_output(&started, strlen("started\n"));
     process_signal(&started.process, SIGKILL);
     read_output(&started, OUTPUT_MOST); /* ends when all have closed it */
@@ -139,7 +140,7 @@ TEST_REAL(signals_reach_the_whole_group, "")
 /* A group can be signalled after its first process has ended, as long as that was not collected. */
 TEST_REAL(what_is_left_in_the_background_can_be_killed, "")
 {
-    CHECK(start(&started, spec_of(ARGV("/bin/sh", "-c", "cat <&0 & exit 3")), true));
+    CHECK(start(&started, spec_of(ARGV("/bin/sh", "-c", "exec 3<&0; cat <&3 & exit 3")), true));
     CHECK(await_readable(started.process.fd));
     process_signal(&started.process, SIGKILL);
     read_output(&started, OUTPUT_MOST);
@@ -381,14 +382,7 @@ TEST_REAL(no_signal_is_blocked_or_ignored, "")
 TEST_REAL(a_process_is_killed_with_its_runner, "")
 {
     CHECK(start(&started, spec_of(ARGV(TEST_STARTER, "/bin/sh", "-c", "echo $$; cat")), true));
-    read_output(&started, 2);
-    pid_t pid = (pid_t)strtol(started.text, NULL, 10);
-    int child = (int)syscall(SYS_pidfd_open, pid, 0);
-    CHECK(pid > 0 && child >= 0);
-    CHECK_INT(kill(started.process.pid, SIGKILL), 0); /* the starter only, not its group */
-    CHECK(await_readable(child));
-    (void)close(child);
-    await_end(&started);
+    check_killed_with_runner(&started);
 }
 
 /* ---- starts that fail ---- */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_user.c - users are found, and processes run as them */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -133,14 +130,7 @@ TEST_REAL(a_process_of_another_user_is_killed_with_its_runner, "")
     }
     CHECK(start(&started,
                 spec_of(ARGV(TEST_STARTER, "--user", NOTHING_USER, "/bin/sh", "-c", "echo $$; cat")), true));
-    read_output(&started, 2);
-    pid_t pid = (pid_t)strtol(started.text, NULL, 10);
-    int child = (int)syscall(SYS_pidfd_open, pid, 0);
-    CHECK(pid > 0 && child >= 0);
-    CHECK_INT(kill(started.process.pid, SIGKILL), 0); /* the starter only, not its group */
-    CHECK(await_readable(child));
-    (void)close(child);
-    await_end(&started);
+    check_killed_with_runner(&started);
 }
 
 /* A runner that is not root may name its own user, and no other. */

@@ -9,7 +9,8 @@
  * Options come first: --die STEP N ends the process with SIGKILL when it passes STEP for the N-th time,
  * --steps FILE appends the name of every step that was passed, once, and --schema NAME is that of PostgreSQL.
  *
- * KIND is one of: once, rate, delay, cron, most, effect, overlap, retry. Recurring tasks have three firings.
+ * KIND is one of: once, rate, delay, cron, most, effect, overlap, retry, detached. Recurring tasks have three
+ * firings. A run of a detached one outlives its handler, and another thread ends it.
  *
  * Every run appends two lines to LOG, one before and one after its work, each with a single write, so that a
  * kill of the process loses none that was written:
@@ -120,11 +121,37 @@ static int write_effect(const hora_run *run)
     return error.code;
 }
 
+static hora_pool *finishers;
+
+/* The run ends all the same. */
+static void ignore_stop(const hora_run *run, void *arg)
+{
+    (void)run, (void)arg;
+}
+
+static int finish_run(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    const hora_run *run = arg;
+    write_line("end", run);
+    return hora_run_finish(run, 0);
+}
+
+static int run_detached(const hora_run *run)
+{
+    if (hora_run_detach(run, ignore_stop, NULL) < 0 ||
+        hora_pool_execute(finishers, HORA_TASK(finish_run, (void *)(uintptr_t)run)) < 0)
+        _exit(3);
+    return 0;
+}
+
 static int run_task(const hora_run *run, void *arg)
 {
     (void)arg;
     write_line("start", run);
     int code = 0;
+    if (strncmp(run->key, "detached", 8) == 0)
+        return run_detached(run);
     if (strncmp(run->key, "effect", 6) == 0)
         code = write_effect(run);
     else if (strncmp(run->key, "retry", 5) == 0 && run->attempt == 1)
@@ -201,7 +228,7 @@ static int work(hora_store *store, const char *path, long seconds)
     log_file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0644);
     hora_durable *durable;
     hora_error error;
-    if (log_file < 0 ||
+    if (log_file < 0 || hora_pool_new_fixed(2, NULL, &finishers, &error) < 0 ||
         hora_durable_new(store,
                          HORA_DURABLE_OPTIONS(.threads = 8, .lease = HORA_SECONDS(1), .notify = report),
                          &durable, &error) < 0 ||
@@ -223,6 +250,7 @@ static int work(hora_store *store, const char *path, long seconds)
     if (hora_durable_stop(durable, HORA_SECONDS(5), &error) < 0)
         status = fail("stop", &error);
     hora_durable_free(durable);
+    (void)hora_pool_free(finishers);
     return status;
 }
 

@@ -12,10 +12,10 @@
  *
  * I6 is about HORA_EFFECT_ONCE, which a store in memory does not have. Further promises: a handler starts
  * only while the store knows a lease of its node (N1); attempts, count, end, grace and the policy for missed
- * times are kept, and the store accepts nothing from a node whose lease has ended (B4); what a handler says of
- * its outcome and of the next attempt counts; only times that came during a run are left out because of it; runs
- * that must stop are told to. A step of the store's clock ends leases and moves times, so the judge is lenient
- * then. */
+ * times are kept, and the store accepts nothing from a node whose lease has ended (B4); what a handler says
+ * of its outcome and of the next attempt counts; only times that came during a run are left out because of
+ * it; runs that must stop are told to. A step of the store's clock ends leases and moves times, so the judge
+ * is lenient then. */
 #include <stdio.h>
 #include <stdlib.h>
 

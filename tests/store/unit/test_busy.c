@@ -3,9 +3,9 @@
  *
  * The main test compares whole histories of a task with an oracle. The oracle goes from minute to minute. It
  * keeps the planned times that have come and neither started nor were left out, and knows nothing of
- * settlements: it only asks, at each minute, what has come, what ends and what starts. The rules are driven as
- * a node drives them. Random numbers decide the schedule, how long runs take, and how long threads let a firing
- * wait before they start it. */
+ * settlements: it only asks, at each minute, what has come, what ends and what starts. The rules are driven
+ * as a node drives them. Random numbers decide the schedule, how long runs take, and how long threads let a
+ * firing wait before they start it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,8 +30,8 @@ typedef struct history {
     int64_t skipped;
 } history;
 
-/* The task of a history, and what happens to it. Times are in minutes; missed_after and grace are half a minute
- * longer than they say, so that it does not matter whether a limit is included. */
+/* The task of a history, and what happens to it. Times are in minutes; missed_after and grace are half a
+ * minute longer than they say, so that it does not matter whether a limit is included. */
 typedef struct script {
     hora__kind kind;
     int64_t period, end;

@@ -122,6 +122,14 @@ TEST_REAL(task_rules, "")
     REFUSED("overlap_max", "overlap_max is 1001, and HORA_OVERLAP_ALLOW needs one from 2 to 1000", RATE,
             .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1001);
     REFUSED("overlap_max", "overlap_max has no effect without HORA_OVERLAP_ALLOW", RATE, .overlap_max = 2);
+    REFUSED("busy", "busy is 3, which is not a HORA_BUSY_ value", RATE, .busy = (hora_busy)3);
+    REFUSED("busy",
+            "busy has no effect without fixed_rate, cron or trigger, and none with HORA_OVERLAP_ALLOW",
+            .key = "k", .fixed_delay = HORA_SECONDS(1), .busy = HORA_BUSY_SKIP);
+    REFUSED("busy_max", "busy_max is 0, and HORA_BUSY_QUEUE needs one from 1 to 1000", RATE,
+            .busy = HORA_BUSY_QUEUE);
+    REFUSED("busy_max", "busy_max has no effect without HORA_BUSY_QUEUE", RATE, .busy = HORA_BUSY_SKIP,
+            .busy_max = 1);
 }
 
 TEST_REAL(task_attempts, "")
@@ -160,7 +168,8 @@ static void check_equal(int line, const hora__definition *a, const hora__definit
                 strcmp(hora_zone_name(a->zone), hora_zone_name(b->zone)) == 0 && a->end_us == b->end_us &&
                 a->count == b->count && a->missed == b->missed && a->missed_max == b->missed_max &&
                 a->missed_after_us == b->missed_after_us && a->grace_us == b->grace_us &&
-                a->overlap == b->overlap && a->overlap_max == b->overlap_max && a->delivery == b->delivery &&
+                a->overlap == b->overlap && a->overlap_max == b->overlap_max && a->busy == b->busy &&
+                a->busy_max == b->busy_max && a->delivery == b->delivery &&
                 a->max_attempts == b->max_attempts && a->back_off_us == b->back_off_us &&
                 a->back_off_factor == b->back_off_factor && a->back_off_max_us == b->back_off_max_us &&
                 a->back_off_jitter == b->back_off_jitter && a->stop_after == b->stop_after &&
@@ -224,6 +233,9 @@ TEST_REAL(texts_of_rules, "")
 {
     TEXT("rate 1000 end 1 count 3 missed burst", "every 1 ms", .fixed_rate = HORA_MS(1), .end = {1999},
          .count = 3, .missed = HORA_MISSED_BURST);
+    TEXT("rate 1000 busy skip", "every 1 ms", .fixed_rate = HORA_MS(1), .busy = HORA_BUSY_SKIP);
+    TEXT("rate 1000 grace 4 busy queue 3", "every 1 ms", .fixed_rate = HORA_MS(1), .grace = 4000,
+         .busy = HORA_BUSY_QUEUE, .busy_max = 3);
     TEXT("rate 1000 missed at-most 7 missed-after 2 grace 4 overlap 9", "every 1 ms",
          .fixed_rate = HORA_MS(1), .missed = HORA_MISSED_AT_MOST, .missed_max = 7, .missed_after = 1001,
          .grace = 4000, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 9);
@@ -293,5 +305,8 @@ TEST_REAL(texts_that_are_refused, "")
     UNREADABLE("jitter 1.5", HORA_EBADMSG, "a wrong fraction in the definition at \"1.5\"");
     UNREADABLE("jitter 0,5", HORA_EBADMSG, "a wrong fraction in the definition at \"0,5\"");
     UNREADABLE("back-off 10 2 9", HORA_EBADMSG, "a wrong number in the definition at \"9\"");
+    UNREADABLE("busy wait", HORA_ENOTSUP,
+               "the definition has a value \"wait\" that this version of hora does not know");
+    UNREADABLE("busy queue 1001", HORA_EBADMSG, "a wrong number in the definition at \"1001\"");
     UNREADABLE("overlap 1", HORA_EBADMSG, "a wrong number in the definition at \"1\"");
 }

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* change_commands.c - the commands that change something: pause, resume, cancel, reload, stop, clock */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hora/clock.h>
+
+#include "command.h"
+#include "control/commands.h"
+#include "control/fields.h"
+#include "control/view.h"
+#include "output.h"
+
+enum { OPTION_WITHIN = OPTION_OWN, OPTION_NO_WAIT, OPTION_ALL, OPTION_SETTLE };
+
+/* ---- pause, resume, cancel ---- */
+
+#define OF_JOBS_HELP "  --all            all jobs\n\n"
+
+static const char pause_help[] = "Usage: hora pause [OPTION]... JOB...\n"
+                                 "\n"
+                                 "Pause jobs: their planned times pass without a run until hora resume. Runs "
+                                 "in progress go on, and hora run\n"
+                                 "still works.\n"
+                                 "\n" OF_JOBS_HELP "Examples:\n"
+                                 "  hora pause backup\n"
+                                 "  hora pause --all\n"
+                                 "\n" COMMON_HELP STATUS_HELP;
+
+static const char resume_help[] =
+    "Usage: hora resume [OPTION]... JOB...\n"
+    "\n"
+    "Resume jobs that are paused, or that have been given up after too many failures.\n"
+    "\n" OF_JOBS_HELP "Example:\n"
+    "  hora resume backup\n"
+    "\n" COMMON_HELP STATUS_HELP;
+
+static const char cancel_help[] =
+    "Usage: hora cancel [OPTION]... RUN...\n"
+    "\n"
+    "Cancel runs: their processes are told to end (SIGTERM) and are killed if they do not. RUN is the id of "
+    "a\n"
+    "run, a unique beginning of it, or the name of a job that has one run in progress.\n"
+    "\n"
+    "Examples:\n"
+    "  hora cancel backup\n"
+    "  hora cancel backup@20261117T0300\n"
+    "\n" COMMON_HELP STATUS_HELP;
+
+static bool set_flag(int id, const char *value, void *arg)
+{
+    (void)id;
+    (void)value;
+    *(bool *)arg = true;
+    return true;
+}
+
+/* Makes all jobs of the runner the operands; *ret_list owns their names. Returns false after printing an
+ * error. */
+static bool take_all(struct view *view, json_t **ret_list)
+{
+    json_t *list = view_ask(view, json_pack("{s:s}", "request", "list"));
+    const json_t *jobs = json_object_get(list, "jobs");
+    if (list == NULL)
+        return false;
+    free(view->operands);
+    view->operands = memory((json_array_size(jobs) + 1) * sizeof(char *));
+    view->operand_count = 0;
+    for (size_t i = 0; i < json_array_size(jobs) && i < INT_MAX; i++) {
+        const char *name = field_text(json_array_get(jobs, i), "job");
+        size_t size = strlen(name) + 1;
+        view->operands[view->operand_count++] = memcpy(memory(size), name, size);
+    }
+    *ret_list = list;
+    return true;
+}
+
+/* Sends a request for each operand, and says what was done. `all` is NULL if --all is not an option. */
+static int change_each(int argc, char **argv, const char *help, const char *name, const char *field,
+                       bool *all, const char *done)
+{
+    static const struct option options[] = {{"--all", 0, false, OPTION_ALL}};
+    struct command_form form = {.help = help,
+                                .options = options,
+                                .option_count = all != NULL ? 1 : 0,
+                                .operands_most = 1000,
+                                .operand = all != NULL ? "the name of a job" : "a run",
+                                .option = set_flag};
+    struct view view;
+    int status;
+    if (!view_open(&view, &form, all, argc, argv, &status))
+        return status;
+    json_t *list = NULL;
+    if (all != NULL && *all) {
+        if (!take_all(&view, &list))
+            status = STATUS_TROUBLE;
+    } else if (view.operand_count == 0) {
+        status = complain_use("%s is missing", form.operand);
+    }
+    for (int i = 0; i < view.operand_count; i++) {
+        json_t *answer = view_ask(&view, json_pack("{s:s, s:s}", "request", name, field, view.operands[i]));
+        const char *run = field_text(answer, "run");
+        if (answer == NULL) {
+            status = STATUS_TROUBLE; /* the others are still changed */
+        } else if (view.is_json) {
+            view_print_json(answer);
+            continue;
+        } else {
+            view_print_safe(*run != '\0' ? run : view.operands[i]);
+            output_format(" %s\n", done);
+        }
+        json_decref(answer);
+    }
+    for (int i = 0; list != NULL && i < view.operand_count; i++)
+        free(view.operands[i]);
+    json_decref(list);
+    view_close(&view);
+    return status;
+}
+
+int pause_command(int argc, char **argv)
+{
+    bool all = false;
+    return change_each(argc, argv, pause_help, "pause", "job", &all, "is paused");
+}
+
+int resume_command(int argc, char **argv)
+{
+    bool all = false;
+    return change_each(argc, argv, resume_help, "resume", "job", &all, "is resumed");
+}
+
+int cancel_command(int argc, char **argv)
+{
+    return change_each(argc, argv, cancel_help, "cancel", "run", NULL, "is cancelled");
+}
+
+/* ---- reload ---- */
+
+static const char reload_help[] =
+    "Usage: hora reload [OPTION]...\n"
+    "\n"
+    "Let the runner read its job files again. If one of them has a mistake, nothing changes. Jobs that have\n"
+    "not changed are not touched, and runs in progress go on.\n"
+    "\n"
+    "Example:\n"
+    "  hora reload\n"
+    "\n" COMMON_HELP "\nExit status: 0 if the files were read, 2 if not.\n";
+
+int reload_command(int argc, char **argv)
+{
+    static const struct command_form form = {.help = reload_help};
+    struct view view;
+    int status;
+    if (!view_open(&view, &form, NULL, argc, argv, &status))
+        return status;
+    json_t *answer = view_ask(&view, json_pack("{s:s}", "request", "reload"));
+    if (answer == NULL)
+        status = STATUS_TROUBLE;
+    else if (view.is_json)
+        view_print_json(json_incref(answer));
+    else
+        output_format("reloaded: %lld added, %lld changed, %lld removed\n",
+                      (long long)field_count(answer, "added"), (long long)field_count(answer, "changed"),
+                      (long long)field_count(answer, "removed"));
+    json_decref(answer);
+    view_close(&view);
+    return status;
+}
+
+/* ---- stop ---- */
+
+static const char stop_help[] =
+    "Usage: hora stop [OPTION]...\n"
+    "\n"
+    "End the runner: it starts nothing more, lets runs in progress end for a time, stops those that have "
+    "not,\n"
+    "and ends. The command waits for that.\n"
+    "\n"
+    "  --within TIME    how long runs may take to end, such as 30s or 5m; default: as the runner was told\n"
+    "  --no-wait        do not wait\n"
+    "\n"
+    "Examples:\n"
+    "  hora stop\n"
+    "  hora stop --within 5m\n"
+    "\n" COMMON_HELP STATUS_HELP;
+
+struct stop_arguments {
+    const char *within;
+    hora_ns duration; /* -1: not given */
+    bool no_wait;
+};
+
+static bool stop_option(int id, const char *value, void *arg)
+{
+    struct stop_arguments *arguments = arg;
+    if (id == OPTION_NO_WAIT) {
+        arguments->no_wait = true;
+        return true;
+    }
+    arguments->within = value;
+    if (hora_duration_parse(value, HORA_SECONDS(1), &arguments->duration, NULL) == 0 &&
+        arguments->duration >= 0)
+        return true;
+    complain_use("--within must be a duration such as 30s, not \"%s\"", value);
+    return false;
+}
+
+int stop_command(int argc, char **argv)
+{
+    static const struct option options[] = {{"--within", 0, true, OPTION_WITHIN},
+                                            {"--no-wait", 0, false, OPTION_NO_WAIT}};
+    static const struct command_form form = {
+        .help = stop_help, .options = options, .option_count = 2, .option = stop_option};
+    struct stop_arguments arguments = {.duration = -1};
+    struct view view;
+    int status;
+    if (!view_open(&view, &form, &arguments, argc, argv, &status))
+        return status;
+    json_t *asked = json_pack("{s:s}", "request", "stop");
+    if (arguments.within != NULL)
+        (void)json_object_set_new(asked, "within", json_string(arguments.within));
+    json_t *answer = view_ask(&view, asked);
+    bool has_ended = answer != NULL && !arguments.no_wait && connection_await_end(&view.connection, -1);
+    if (answer == NULL)
+        status = STATUS_TROUBLE;
+    else if (view.is_json)
+        view_print_json(json_incref(answer));
+    else
+        output_text(has_ended ? "the runner has ended\n" : "the runner is about to end\n");
+    json_decref(answer);
+    view_close(&view);
+    return status;
+}
+
+/* ---- clock ---- */
+
+static const char clock_help[] = "Usage: hora clock [OPTION]... [DURATION]\n"
+                                 "\n"
+                                 "Let time pass for a runner with a virtual clock, for tests of job files: "
+                                 "all that is planned within the\n"
+                                 "duration happens at once, in its order.\n"
+                                 "\n"
+                                 "  --settle         then wait until no run is in progress\n"
+                                 "\n"
+                                 "Example:\n"
+                                 "  hora clock 36h --settle\n"
+                                 "\n" COMMON_HELP STATUS_HELP;
+
+int clock_command(int argc, char **argv)
+{
+    static const struct option options[] = {{"--settle", 0, false, OPTION_SETTLE}};
+    static const struct command_form form = {
+        .help = clock_help, .options = options, .option_count = 1, .operands_most = 1, .option = set_flag};
+    bool settle = false;
+    struct view view;
+    int status;
+    if (!view_open(&view, &form, &settle, argc, argv, &status))
+        return status;
+    json_t *asked = json_pack("{s:s, s:b}", "request", "clock", "settle", settle);
+    if (view.operand_count > 0)
+        (void)json_object_set_new(asked, "by", json_string(view.operands[0]));
+    json_t *answer = view_ask(&view, asked);
+    if (answer == NULL)
+        status = STATUS_TROUBLE;
+    else if (view.is_json)
+        view_print_json(json_incref(answer));
+    else
+        output_format("it is %s\n", field_text(answer, "now"));
+    json_decref(answer);
+    view_close(&view);
+    return status;
+}

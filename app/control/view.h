@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.h - what the commands of the control socket share: options, the connection, and how answers are shown
+ * */
+#ifndef APP_CONTROL_VIEW_H
+#define APP_CONTROL_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include <hora/zone.h>
+
+#include "control/connection.h"
+#include "control/table.h"
+#include "options.h"
+
+/* The options of a command start with this id. */
+enum { OPTION_OWN = 100, OWN_OPTIONS_MOST = 8 };
+
+/* The text about the common options, for the end of each help. */
+#define COMMON_HELP                                                                        \
+    "  --json           print the answer of the runner as JSON\n"                          \
+    "  --utc            show times in UTC; default: in the zone of this machine\n"         \
+    "  --zone NAME      show times in a zone, such as Europe/Paris\n"                      \
+    "  --socket PATH    the socket of the runner; default: $HORA_SOCKET, or\n"             \
+    "                   /run/hora/hora.sock for root, or $XDG_RUNTIME_DIR/hora.sock, or\n" \
+    "                   ~/.hora/hora.sock\n"                                               \
+    "  -h, --help       print this help\n"
+#define STATUS_HELP "\nExit status: 0 on success, 2 on errors.\n"
+
+/* A command. */
+struct command_form {
+    const char *help;
+    const struct option *options; /* its own, with ids from OPTION_OWN on */
+    size_t option_count;
+    int operands_least, operands_most;
+    const char *operand; /* what an operand is, for errors: "the name of a job" */
+    /* Handles an option of its own. Returns false after printing an error. */
+    bool (*option)(int id, const char *value, void *arg);
+};
+
+/* A command that runs: its options, and the terminal. */
+struct view {
+    const char *socket;
+    bool is_json;
+    hora_zone *zone; /* NULL: UTC */
+    char **operands;
+    int operand_count;
+    struct table_look look;
+    struct connection connection;
+    hora_instant now; /* of the runner, from the latest answer */
+};
+
+/* Parses the command line and connects. Returns true if the command can run. Otherwise *ret_status is its
+ * exit status: the help was printed, or an error. */
+bool view_open(struct view *view, const struct command_form *form, void *arg, int argc, char **argv,
+               int *ret_status);
+void view_close(struct view *view);
+
+/* Sends a request and returns the last line of the answer; see connection_ask. Notes the time of the runner.
+ * */
+json_t *view_ask(struct view *view, json_t *request);
+
+/* Prints an answer as JSON. Releases the reference. */
+void view_print_json(json_t *answer);
+
+/* Prints a table, and frees it. */
+void view_print_table(const struct view *view, struct table *table);
+
+/* Prints a text from outside, whose control characters become "?". Tabs stay. */
+void view_print_safe(const char *text);
+
+/* Prints a text in a style, if the terminal has colours. */
+void view_print_styled(const struct view *view, enum style style, const char *text);
+
+/* Prints a sentence, broken at blanks if it is wider than the terminal. Times in UTC become those of the
+ * zone. */
+void view_print_sentence(const struct view *view, const char *sentence);
+
+/* Writes a time of an answer for people; "" if there is none. Returns `text`. */
+const char *view_time(const struct view *view, const json_t *time, char *text);
+const char *view_relative(const struct view *view, const json_t *time, char *text);
+
+/* The same as texts that are valid until the end of the block. */
+#define VIEW_TIME(view, time)     view_time((view), (time), (char[TIME_TEXT]){0})
+#define VIEW_RELATIVE(view, time) view_relative((view), (time), (char[TIME_TEXT]){0})
+
+/* Writes how a run ended, for people: "ok", "exit 1", "signal 9", "timeout", "skipped". Returns `text`. */
+const char *view_code(const json_t *record, char *text, size_t size);
+enum style view_outcome_style(const char *outcome);
+enum style view_state_style(const char *state);
+
+#endif
