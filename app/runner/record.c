@@ -297,9 +297,8 @@ static const char *outcome_name(hora_run_outcome outcome)
     case HORA_RUN_SUCCEEDED:
         return "succeeded";
     case HORA_RUN_FAILED:
+    case HORA_RUN_GAVE_UP: /* the difference is "retried" */
         return "failed";
-    case HORA_RUN_GAVE_UP:
-        return "gave-up";
     case HORA_RUN_LOST:
         return "lost";
     case HORA_RUN_SKIPPED:
@@ -318,12 +317,12 @@ json_t *record_to_json(const struct runner *runner, const hora_run_record *recor
     json_t *note = record->note_size == 0 ? NULL : json_loadb(record->note, record->note_size, 0, NULL);
     double seconds = record->started.ns == 0 ? 0 : (double)(record->ended.ns - record->started.ns) / 1e9;
     json_t *result = json_pack(
-        "{s:I, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
-        (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record->outcome), "code",
-        record->code, "planned", json_instant(record->planned), "started", json_instant(record->started),
-        "ended", json_instant(record->ended), "seconds", seconds, "attempt", record->attempt, "fence",
-        (json_int_t)record->fence, "node", (json_int_t)record->node, "skipped", (json_int_t)record->skipped,
-        "note", note != NULL ? note : json_null());
+        "{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
+        (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record->outcome), "retried",
+        record->outcome == HORA_RUN_FAILED, "code", record->code, "planned", json_instant(record->planned),
+        "started", json_instant(record->started), "ended", json_instant(record->ended), "seconds", seconds,
+        "attempt", record->attempt, "fence", (json_int_t)record->fence, "node", (json_int_t)record->node,
+        "skipped", (json_int_t)record->skipped, "note", note != NULL ? note : json_null());
     free(id);
     return result;
 }
