@@ -414,6 +414,8 @@ static void begin(struct run *run)
     if (!run_start_process(run, guard)) {
         run_explain(run, "the guard cannot be started: %s", run->start_error);
         run_finish(run, RESULT_SKIPPED);
+    } else if (run->job->timeout > 0) {
+        loop_timer_start(&run->timer, run->job->timeout);
     }
 }
 
@@ -464,6 +466,7 @@ static void timer_fired(void *arg)
     case RUN_DELAYED:
         wait_for_room(run);
         break;
+    case RUN_GUARDED:
     case RUN_RUNNING:
         run_stop(run, STOP_TIMEOUT);
         break;
@@ -477,7 +480,6 @@ static void timer_fired(void *arg)
         run_process_done(run);
         break;
     case RUN_WAITING:
-    case RUN_GUARDED:
     default:
         break;
     }

@@ -111,7 +111,7 @@ struct run {
     char *input; /* for standard input, instead of that of the job; NULL: none */
     int cgroup;  /* -1: none */
     struct capture *capture;
-    struct loop_timer timer;     /* DELAYED, RUNNING (timeout), STOPPING (kill), DRAINING */
+    struct loop_timer timer;     /* DELAYED, GUARDED and RUNNING (timeout), STOPPING (kill), DRAINING */
     struct loop_timer pretended; /* simulate.c: the end of its process */
     char *reason;                /* why it was skipped or failed without a process */
     int64_t skipped_during;      /* planned times that were skipped while it ran */
