@@ -20,6 +20,7 @@ enum {
     CODE_SKIPPED = 1004,
     CODE_CANCELLED = 1005,
     CODE_NOT_BEGUN = 1006, /* handed back before its process was started */
+    CODE_NOT_OK = 1007,    /* exit status 0, which is not among ok_codes */
 };
 
 /* Crashes of the runner during one firing after which it counts as failed. */

@@ -69,7 +69,9 @@ static int code_of_failure(const struct run *run)
         return CODE_CRASHED;
     if (!run->process_ended)
         return run->start_error != NULL ? CODE_NOT_STARTED : CODE_CRASHED;
-    return run->end.exited ? run->end.code : CODE_SIGNAL + run->end.code;
+    if (run->end.exited)
+        return run->end.code != 0 ? run->end.code : CODE_NOT_OK;
+    return CODE_SIGNAL + run->end.code;
 }
 
 void code_describe(int code, char *text, size_t size)
@@ -78,7 +80,7 @@ void code_describe(int code, char *text, size_t size)
         [CODE_TIMEOUT - CODE_TIMEOUT] = "timeout",         [CODE_NOT_STARTED - CODE_TIMEOUT] = "not started",
         [CODE_INTERRUPTED - CODE_TIMEOUT] = "interrupted", [CODE_CRASHED - CODE_TIMEOUT] = "interrupted",
         [CODE_SKIPPED - CODE_TIMEOUT] = "skipped",         [CODE_CANCELLED - CODE_TIMEOUT] = "cancelled",
-        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started"};
+        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started",   [CODE_NOT_OK - CODE_TIMEOUT] = "exit 0"};
     if (code == 0)
         (void)snprintf(text, size, "ok");
     else if (code < CODE_SIGNAL)
@@ -86,7 +88,7 @@ void code_describe(int code, char *text, size_t size)
     else if (code < CODE_TIMEOUT)
         (void)snprintf(text, size, "signal %d", code - CODE_SIGNAL);
     else
-        (void)snprintf(text, size, "%s", code <= CODE_NOT_BEGUN ? names[code - CODE_TIMEOUT] : "unknown");
+        (void)snprintf(text, size, "%s", code <= CODE_NOT_OK ? names[code - CODE_TIMEOUT] : "unknown");
 }
 
 int run_code(const struct run *run, enum run_result result)
