@@ -38,7 +38,7 @@ static enum run_result result_of_shutdown(const struct run *run)
 {
     if (run->started.ns == 0 || run->job->on_crash == CRASH_RERUN)
         return RESULT_LOST;
-    return run->job->on_crash == CRASH_SKIP ? RESULT_CANCELLED : RESULT_FAILED;
+    return run->job->on_crash == CRASH_SKIP ? RESULT_STOPPED : RESULT_FAILED;
 }
 
 enum run_result run_result_of(const struct run *run)
@@ -50,7 +50,7 @@ enum run_result run_result_of(const struct run *run)
         return RESULT_FAILED;
     case STOP_CANCELLED:
     case STOP_REPLACED:
-        return RESULT_CANCELLED;
+        return RESULT_STOPPED;
     case STOP_LOST:
         return RESULT_LOST;
     case STOP_SHUTDOWN: /* it may have succeeded in time */
@@ -59,6 +59,12 @@ enum run_result run_result_of(const struct run *run)
     default:
         return succeeded ? RESULT_SUCCEEDED : RESULT_FAILED;
     }
+}
+
+const char *run_result_name(enum run_result result)
+{
+    static const char *const names[] = {"succeeded", "failed", "skipped", "stopped", "lost"};
+    return names[result];
 }
 
 static int code_of_failure(const struct run *run)
@@ -98,7 +104,7 @@ int run_code(const struct run *run, enum run_result result)
         return 0;
     case RESULT_SKIPPED:
         return CODE_SKIPPED;
-    case RESULT_CANCELLED:
+    case RESULT_STOPPED:
         return CODE_CANCELLED;
     case RESULT_LOST:
         return run->started.ns == 0 ? CODE_NOT_BEGUN : CODE_INTERRUPTED;
@@ -132,7 +138,7 @@ int run_describe_end(const struct run *run, enum run_result result, char *text, 
         return snprintf(text, size, "succeeded");
     case RESULT_SKIPPED:
         return snprintf(text, size, "%s", run->reason != NULL ? run->reason : "");
-    case RESULT_CANCELLED:
+    case RESULT_STOPPED:
         return snprintf(text, size, "%s",
                         run->stop == STOP_REPLACED   ? "replaced by the next run"
                         : run->stop == STOP_SHUTDOWN ? "stopped with the runner"
@@ -250,11 +256,10 @@ json_t *run_note(const struct run *run, enum run_result result)
 
 json_t *run_record(const struct run *run, enum run_result result)
 {
-    static const char *const results[] = {"succeeded", "failed", "skipped", "cancelled", "lost"};
     const char *job = run->job == NULL ? job_of_key(run->runner, run->key) : run->job->name;
     double seconds = run->started.ns == 0 ? 0 : (double)(run->ended.ns - run->started.ns) / 1e9;
     return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:o}", "job", job, "run", run->id,
-                     "outcome", results[result], "code", run_code(run, result), "planned",
+                     "outcome", run_result_name(result), "code", run_code(run, result), "planned",
                      json_instant(run->planned), "started", json_instant(run->started), "ended",
                      json_instant(run->ended), "seconds", seconds, "attempt", run->attempt, "fence",
                      (json_int_t)run->fence, "note", run_note(run, result));

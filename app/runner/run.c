@@ -15,7 +15,7 @@
  *               |      |
  *            DRAINING <'
  *               |
- *            run_finish: succeeded, failed (with another attempt or not), cancelled, lost
+ *            run_finish: succeeded, failed (with another attempt or not), stopped, lost
  *
  * run_finish is in finish.c, processes are in run_process.c. */
 #include <assert.h>
@@ -356,6 +356,8 @@ static void report_start(struct run *run)
     json_t *fields = json_pack("{s:s, s:i, s:i, s:o, s:I, s:b}", "run", run->id, "attempt", run->attempt,
                                "pid", (int)run->process.pid, "planned", json_instant(run->planned), "fence",
                                (json_int_t)run->fence, "by_hand", run->by_hand);
+    if (run->hook != NULL)
+        json_object_set_new(fields, "hook", json_string(run->hook));
     if (run->runner->simulation != NULL)
         event_report(run->runner, EVENT_INFO, "start", run->job->name, fields, "attempt %d", run->attempt);
     else

@@ -60,10 +60,10 @@ enum stop_reason {
 /* How a run ended. */
 enum run_result {
     RESULT_SUCCEEDED,
-    RESULT_FAILED,    /* exit status, signal, could not be started, timeout */
-    RESULT_SKIPPED,   /* guard, grace, on_crash: skip */
-    RESULT_CANCELLED, /* cancelled or replaced */
-    RESULT_LOST,      /* the lease was lost, or the runner ended: another run will follow */
+    RESULT_FAILED,  /* exit status, signal, could not be started, timeout */
+    RESULT_SKIPPED, /* guard, grace, on_crash: skip */
+    RESULT_STOPPED, /* cancelled or replaced, or stopped with the runner and on_crash: skip */
+    RESULT_LOST,    /* the lease was lost, or the runner ended: another run will follow */
 };
 
 /* A set of jobs from one reading of the files, counted by its users. */
