@@ -168,8 +168,8 @@ class Runner:
         return [event["text"] for event in self.find(kind, job)]
 
     def starts(self, job=None):
-        """The planned times of all starts of a job."""
-        return [event["planned"] for event in self.find("start", job)]
+        """The planned times of all starts of a job, without those of its hooks."""
+        return [event["planned"] for event in self.find("start", job, hook=None)]
 
     def output(self, job=None):
         return [event["text"] for event in self.find("output", job)]
