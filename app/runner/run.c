@@ -216,6 +216,8 @@ static void wait_for_room(struct run *run)
 static void proceed(struct run *run)
 {
     run->start_checked = true;
+    if (run->runner->stopping && run->stop == STOP_NOT)
+        run->stop = STOP_SHUTDOWN; /* it was on its way when the others were handed back */
     if (run->stop != STOP_NOT) {
         enum stop_reason reason = run->stop;
         run->stop = STOP_NOT;
