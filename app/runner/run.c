@@ -105,6 +105,9 @@ static void begin(struct run *run);
 
 void runs_admit(struct runner *runner)
 {
+    if (runner->admitting) /* a run ended without a process: the caller goes on */
+        return;
+    runner->admitting = true;
     for (;;) {
         struct run *first = NULL;
         for (struct run *run = runner->runs; run != NULL; run = run->next)
@@ -112,9 +115,10 @@ void runs_admit(struct runner *runner)
                 (first == NULL || is_before(run, first)))
                 first = run;
         if (first == NULL || runner->stopping)
-            return;
+            break;
         begin(first);
     }
+    runner->admitting = false;
 }
 
 /* ---- the times that come while a run is in progress ---- */
@@ -386,9 +390,21 @@ static void started(struct run *run)
     }
 }
 
+/* R3: the lease may have ended since the run arrived, and the message about that may still be on its way. */
+static bool is_lost(struct run *run)
+{
+    if (!hora_run_is_lost(run->store_run))
+        return false;
+    run->stop = STOP_LOST;
+    run_finish(run, RESULT_LOST);
+    return true;
+}
+
 /* Starts the command of a run whose guard, if any, has agreed. */
 static void start_command(struct run *run)
 {
+    if (is_lost(run))
+        return;
     run->started = loop_wall(run->runner->loop);
     run->started_at = loop_now(run->runner->loop);
     if (run_start_process(run, run_command_of(run)))
@@ -405,6 +421,8 @@ static void begin(struct run *run)
         run_finish(run, RESULT_SKIPPED);
         return;
     }
+    if (is_lost(run))
+        return;
     take_room(run);
     const struct job_command *guard = &run->job->guard;
     if (run->hook != NULL || (guard->shell == NULL && guard->argv == NULL)) {
