@@ -178,6 +178,7 @@ struct runner {
     size_t group_count;
     struct run *runs; /* all runs in hand, the latest first */
     int running;      /* those that count against max_running */
+    bool admitting;   /* runs_admit is in progress */
     int max_running;
     char *namespace;     /* of the keys in the store */
     char *store_address; /* without a password */
