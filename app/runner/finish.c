@@ -58,14 +58,14 @@ static bool follows(const struct job *job, const char *name, enum run_result res
     return false;
 }
 
-/* Finds the jobs that run after this one. A run that was skipped or cancelled is neither. */
+/* Finds the jobs that run after this one; those that are not enabled run on request only. */
 static void find_followers(struct ending *ending)
 {
     struct run *run = ending->run;
     struct runner *runner = run->runner;
     ending->after = memory((runner->job_count + 1) * sizeof *ending->after);
     for (size_t i = 0; i < runner->job_count; i++)
-        if (follows(runner->jobs[i]->job, run->job->name, ending->result))
+        if (runner->jobs[i]->job->enabled && follows(runner->jobs[i]->job, run->job->name, ending->result))
             ending->after[ending->after_count++] = text_copy(runner->jobs[i]->key);
 }
 
