@@ -135,7 +135,6 @@ static void run_free(void *arg)
     struct run *run = arg;
     loop_timer_free(&run->timer);
     loop_timer_free(&run->pretended);
-    capture_free(run->capture);
     job_set_unref(run->set);
     free(run->id);
     free(run->key);
@@ -169,6 +168,8 @@ static void finish_in_store(struct ending *ending)
     struct run *run = ending->run;
     struct runner *runner = run->runner;
     set_outcome(ending);
+    capture_free(run->capture);
+    run->capture = NULL;
     *run->link = run->next;
     if (run->next != NULL)
         run->next->link = run->link;
