@@ -64,6 +64,8 @@ __attribute__((format(printf, 2, 3))) void run_explain(struct run *run, const ch
 
 /* Starts the guard or the command of a run. Returns false if that is not possible; run->start_error says why. */
 bool run_start_process(struct run *run, const struct job_command *command);
+/* Reads what the pipes of a process that has ended contain now. A pipe holds less than is read here. */
+void run_read_rest(struct run *run);
 /* Closes pipes and descriptors, and kills what is left of the process, if anything. */
 void run_close_process(struct run *run);
 /* Sends a signal to the processes of a run. */

@@ -416,7 +416,6 @@ static void report_start(struct run *run)
 static void started(struct run *run)
 {
     struct job_state *state = run->state;
-    run->run_state = RUN_RUNNING;
     if (run->job->timeout > 0 && run->hook == NULL)
         loop_timer_start(&run->timer, run->job->timeout);
     else if (run->hook != NULL)
@@ -449,6 +448,7 @@ static void start_command(struct run *run)
 {
     if (is_lost(run))
         return;
+    run->run_state = RUN_RUNNING;
     run->started = loop_wall(run->runner->loop);
     run->started_at = loop_now(run->runner->loop);
     if (run_start_process(run, run_command_of(run)))
@@ -489,6 +489,7 @@ static void guard_ended(struct run *run)
     bool agrees = run->end.exited && run->end.code == 0 && run->stop == STOP_NOT;
     char text[100];
     (void)run_describe_end(run, RESULT_FAILED, text, sizeof text);
+    run_read_rest(run);
     run_close_process(run);
     if (run->stop != STOP_NOT) {
         run_finish(run, run_result_of(run));

@@ -248,11 +248,14 @@ static hora_instant next_time(const struct agreement *agreement, const struct wa
     return found->planned;
 }
 
-/* How late a firing may be before it counts as missed: half of the time to the next one, within limits. */
+/* How late a firing may be before it counts as missed: half of the time to the next one, within limits. A job
+ * without times, which runs on request or after others, may be as late as any. */
 static hora_ns lateness(const struct job *job, hora_instant now)
 {
     hora_instant first = job_next_time(job, now);
     hora_instant second = job_next_time(job, first);
+    if (second.ns >= JOB_PARKED)
+        return MOST_LATENESS;
     hora_ns half = (second.ns - first.ns) / 2;
     return half < LEAST_LATENESS ? LEAST_LATENESS : half > MOST_LATENESS ? MOST_LATENESS : half;
 }
