@@ -360,6 +360,7 @@ static bool start_running(struct runner *runner)
     run_at_start(runner); /* from here on nothing is fatal: runs may be in hand */
     runner->watchdog = watchdog_new(runner->loop);
     runner_watch_files(runner);
+    zones_watch(runner);
     loop_timer_init(&runner->trim_timer, runner->loop, trim_history, runner);
     loop_timer_start(&runner->trim_timer, HORA_SECONDS(10));
     return true;
@@ -392,6 +393,7 @@ static void runner_free(struct runner *runner)
     if (runner->files_fd >= 0)
         runner_unwatch_files(runner);
     loop_timer_free(&runner->trim_timer);
+    loop_timer_free(&runner->zones_timer);
     loop_unwatch(&runner->signals_watch);
     if (runner->store != NULL)
         (void)hora_store_close(runner->store);
