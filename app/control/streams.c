@@ -74,22 +74,15 @@ static void finish_wait(struct request *request, json_t *reply)
 }
 
 /* Makes the last line of the answer from the last event of a run. */
-static json_t *end_to_json(const struct request *request, const json_t *event)
+static json_t *end_to_json(const json_t *event)
 {
-    const struct wait *wait = request->state;
-    const struct run *run = request->runner->runs; /* the run is in hand until its end has been reported */
-    bool is_good = field_is(event, "level", "info");
-    const char *outcome = field_is(event, "kind", "end")      ? (is_good ? "succeeded" : "failed")
-                          : field_is(event, "kind", "skip")   ? "skipped"
-                          : field_is(event, "kind", "cancel") ? "cancelled"
-                                                              : "lost";
-    json_t *reply =
-        json_pack("{s:b, s:s, s:s, s:s, s:I}", "ok", 1, "run", wait->run, "outcome", outcome, "text",
-                  field_text(event, "text"), "attempt", (json_int_t)field_count(event, "attempt"));
-    while (run != NULL && strcmp(run->id, wait->run) != 0)
-        run = run->next;
-    if (run != NULL && run->process_ended && !run->is_guard)
-        (void)json_object_set_new(reply, run->end.exited ? "exit" : "signal", json_integer(run->end.code));
+    static const char *const names[] = {"run", "outcome", "exit", "signal", "attempt", "seconds", "text"};
+    json_t *reply = json_pack("{s:b}", "ok", 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *value = json_object_get(event, names[i]);
+        if (value != NULL)
+            (void)json_object_set(reply, names[i], value);
+    }
     return reply;
 }
 
@@ -102,7 +95,7 @@ static bool pass_on(struct request *request, const json_t *event)
     request_event(request, event);
     if (!event_ends_run(event, wait->run))
         return false;
-    finish_wait(request, end_to_json(request, event));
+    finish_wait(request, end_to_json(event));
     return true;
 }
 
@@ -138,7 +131,8 @@ static void run_event(const json_t *event, void *arg)
     struct request *request = arg;
     struct wait *wait = request->state;
     const char *run = field_text(event, "run");
-    if (wait->run == NULL && wait->others != NULL && field_is(event, "kind", "start") && !is_other(wait, run))
+    bool is_start = field_is(event, "kind", "start") && json_object_get(event, "hook") == NULL;
+    if (wait->run == NULL && wait->others != NULL && is_start && !is_other(wait, run))
         run_is_known(request, run); /* the one that follows the run in progress */
     if (wait->run != NULL)
         (void)pass_on(request, event);

@@ -276,12 +276,11 @@ static void draw_ends(const struct top_view *view, struct area area)
     int count = (int)json_array_size(view->records);
     for (int i = 0; i < area.rows - 1 && i < count; i++) {
         const json_t *record = json_array_get(view->records, (size_t)i);
-        const char *outcome = field_text(record, "outcome");
         hora_instant ended;
         if (times_from_json(json_object_get(record, "ended"), &ended))
             grid_put(&grid, area, i + 1, END_AGO, STYLE_DIM, RELATIVE(ended, view->now));
         grid_put(&grid, area, i + 1, END_JOB, STYLE_BOLD, field_text(record, "job"));
-        grid_put(&grid, area, i + 1, END_OUTCOME, view_outcome_style(outcome), view_outcome(outcome));
+        grid_put(&grid, area, i + 1, END_OUTCOME, view_outcome_style(record), view_outcome(record));
         grid_put(&grid, area, i + 1, END_TOOK, STYLE_PLAIN, TOOK(field_number(record, "seconds")));
         grid_put(&grid, area, i + 1, END_WHY, STYLE_PLAIN,
                  field_text(json_object_get(record, "note"), "reason"));

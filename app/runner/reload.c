@@ -273,6 +273,7 @@ void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
         problems_free(&problems);
         return;
     }
+    problems_free(&problems); /* it has no lines, but an array for them */
     runner->reloading = true;
     notify_reloading();
     runner_use(runner, jobs);
