@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "control/commands.h"
 #include "control/socket.h"
 #include "options.h"
 #include "output.h"
@@ -19,8 +20,11 @@
 
 static const char help[] =
     "Usage: hora run [OPTION]... FILE...   run the jobs of files, in the foreground\n"
+    "       hora run [OPTION]... JOB       let a runner run a job now: see hora run JOB --help\n"
     "\n"
-    "FILE is a YAML file (hora-jobs(5)), a crontab, or a directory with files *.yaml.\n"
+    "FILE is a YAML file (hora-jobs(5)), a crontab, or a directory with files *.yaml. An operand that is "
+    "not\n"
+    "an existing file is the name of a job.\n"
     "\n"
     "Options:\n"
     "  --store ADDRESS    where to keep the state: sqlite:///path/file.db or postgres://user@host/database\n"
@@ -44,7 +48,8 @@ static const char help[] =
     "Examples:\n"
     "  hora run jobs.yaml\n"
     "  hora run --store postgres://hora@db/jobs --watch /etc/hora/jobs.d\n"
-    "  hora run --crontab user --quiet mycrontab\n";
+    "  hora run --crontab user --quiet mycrontab\n"
+    "  hora run backup --wait\n";
 
 enum option_id {
     OPTION_STORE = 1,
@@ -254,8 +259,33 @@ static int run_files(const struct runner_options *options)
     return status;
 }
 
+/* True if an operand is a file; otherwise it is the name of a job. */
+static bool is_file(const char *operand)
+{
+    return strcmp(operand, "-") == 0 || strchr(operand, '/') != NULL || strstr(operand, ".yaml") != NULL ||
+           strstr(operand, ".yml") != NULL || access(operand, F_OK) == 0;
+}
+
+/* The first operand decides what the command means, so it is looked for first. */
+static bool is_about_job(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct option *option = NULL;
+        if (argv[i][0] != '-' || strcmp(argv[i], "-") == 0)
+            return !is_file(argv[i]);
+        for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+            if (strcmp(table[k].name, argv[i]) == 0)
+                option = &table[k];
+        if (option != NULL && option->takes_value)
+            i++;
+    }
+    return false;
+}
+
 int run_command(int argc, char **argv)
 {
+    if (is_about_job(argc, argv))
+        return run_job_command(argc, argv);
     const char **files = memory((size_t)argc * sizeof *files);
     struct runner_options options = {.files = files};
     struct options words = {

@@ -102,14 +102,17 @@ static int add_job(const hora_durable_info *info, void *arg)
     struct asked *asked = arg;
     hora_instant due = info->due.ns > info->planned.ns ? info->due : info->planned;
     bool parked = info->planned.ns >= JOB_PARKED || info->state == HORA_DURABLE_DEAD;
-    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I}", "job",
+    char last[40] = "";
+    if (info->last_end.ns != 0)
+        code_describe(info->last_code, last, sizeof last);
+    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I, s:s}", "job",
                             job_of_key(asked->runner, info->key), "state", state_name(info, asked->at),
                             "next", parked ? json_null() : json_instant(due), "planned",
                             parked ? json_null() : json_instant(info->planned), "attempts", info->attempts,
                             "failures_in_a_row", (json_int_t)info->failures_in_a_row, "last_end",
                             json_instant(info->last_end), "last_code", info->last_code, "last_success",
                             json_instant(info->last_success), "node", (json_int_t)info->node, "firings",
-                            (json_int_t)info->firings);
+                            (json_int_t)info->firings, "last", last);
     json_array_append_new(asked->result, job);
     return 0;
 }

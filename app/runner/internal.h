@@ -77,6 +77,8 @@ char *run_id(const char *job, hora_instant planned);
 /* How a process ended. */
 enum run_result run_result_of(const struct run *run);
 int run_code(const struct run *run, enum run_result result);
+/* A code in a word or two: "ok", "exit 3", "timeout". */
+void code_describe(int code, char *text, size_t size);
 /* In words: "exit status 3", "signal 9 (Killed)", "no result within 5 s". Like snprintf. */
 int run_describe_end(const struct run *run, enum run_result result, char *text, size_t size);
 /* The record of a run as JSON: what the note keeps, and what hooks receive. */

@@ -72,6 +72,23 @@ static int code_of_failure(const struct run *run)
     return run->end.exited ? run->end.code : CODE_SIGNAL + run->end.code;
 }
 
+void code_describe(int code, char *text, size_t size)
+{
+    static const char *const names[] = {
+        [CODE_TIMEOUT - CODE_TIMEOUT] = "timeout",         [CODE_NOT_STARTED - CODE_TIMEOUT] = "not started",
+        [CODE_INTERRUPTED - CODE_TIMEOUT] = "interrupted", [CODE_CRASHED - CODE_TIMEOUT] = "interrupted",
+        [CODE_SKIPPED - CODE_TIMEOUT] = "skipped",         [CODE_CANCELLED - CODE_TIMEOUT] = "cancelled",
+        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started"};
+    if (code == 0)
+        (void)snprintf(text, size, "ok");
+    else if (code < CODE_SIGNAL)
+        (void)snprintf(text, size, "exit %d", code);
+    else if (code < CODE_TIMEOUT)
+        (void)snprintf(text, size, "signal %d", code - CODE_SIGNAL);
+    else
+        (void)snprintf(text, size, "%s", code <= CODE_NOT_BEGUN ? names[code - CODE_TIMEOUT] : "unknown");
+}
+
 int run_code(const struct run *run, enum run_result result)
 {
     switch (result) {
