@@ -141,7 +141,7 @@ struct job_state {
     hora_ns late_sum;
     struct { /* the latest answer of job_next_time, for metrics.c */
         bool is_known;
-        int64_t reloads; /* of the runner, at that time */
+        int64_t reloads; /* of the runner, with failed ones, at that time */
         hora_instant from, time;
     } planned;
 };

@@ -21,6 +21,7 @@ typedef struct job {
     _Atomic int runs;
     bool finish_in_stop;
     hora_latch *in_stop, *leave_stop; /* the stop function waits between them; NULL: it does not wait */
+    hora_latch *ended;                /* finish_now has returned; NULL: it does not matter */
 } job;
 
 static void finish(job *own, int code)
@@ -122,7 +123,10 @@ STORE_TEST(another_thread_ends_a_run_long_after_its_handler)
 /* The run may end before its handler returns: its memory is gone then. */
 static void finish_now(void *arg)
 {
-    finish(arg, 0);
+    job *own = arg;
+    finish(own, 0);
+    if (own->ended != NULL)
+        CHECK_OK(hora_latch_count_down(own->ended));
 }
 
 static int detach_and_wait(const hora_run *run, void *arg)
@@ -298,12 +302,14 @@ STORE_TEST(the_end_waits_for_the_stop_function)
     open_job(&f, &own, address, detach);
     CHECK_OK(hora_latch_new(1, NULL, &own.in_stop, NULL));
     CHECK_OK(hora_latch_new(1, NULL, &own.leave_stop, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &own.ended, NULL));
     fixture_put(&f, HORA_DURABLE_TASK(.handler = "job", .key = "k"));
     fixture_run(&f, HORA_SECONDS(1));
     CHECK_INT(hora_store_cancel(f.store, "k", 0, NULL), HORA_CANCEL_RUNNING);
     CHECK_OK(hora_virtual_clock_advance(f.clock, HORA_SECONDS(2)));
     CHECK_OK(hora_latch_await(own.in_stop));
     test_thread *thread = test_thread_start(NULL, finish_now, &own);
+    CHECK_ERROR(hora_latch_await_for(own.ended, HORA_MS(50)), HORA_ETIMEDOUT);
     CHECK_INT(own.finished, 0);
     CHECK_OK(hora_latch_count_down(own.leave_stop));
     test_thread_join(thread);
@@ -312,6 +318,7 @@ STORE_TEST(the_end_waits_for_the_stop_function)
     CHECK_INT(fixture_count(&f, 0), 0);
     CHECK_OK(hora_latch_free(own.in_stop));
     CHECK_OK(hora_latch_free(own.leave_stop));
+    CHECK_OK(hora_latch_free(own.ended));
     fixture_close(&f);
 }
 
