@@ -44,7 +44,8 @@ static char *unquoted(struct reader *reader, const char *text, size_t length)
     while (length > 0 && strchr(blanks, text[length - 1]))
         length--;
     bool is_quoted = length >= 2 && (text[0] == '"' || text[0] == '\'') && text[length - 1] == text[0];
-    return arena_text(reader->arena, text + is_quoted, length - 2 * is_quoted);
+    return is_quoted ? arena_text(reader->arena, text + 1, length - 2)
+                     : arena_text(reader->arena, text, length);
 }
 
 /* Sets a variable for the entries that follow. Earlier entries share the array, so it is copied. */

@@ -60,7 +60,7 @@ static bool parse_quoted(struct env_line *line, const char *from, char *value)
     for (; *at != quote; at++) {
         if (quote == '"' && *at == '\\' && at[1] != '\0') {
             at++;
-            value[length++] = *at == 'n' ? '\n' : *at;
+            value[length++] = (char)(*at == 'n' ? '\n' : *at);
         } else if (*at == '\0') {
             return wrong_line(line, from, "the closing quotation mark is missing");
         } else {

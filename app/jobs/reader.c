@@ -171,7 +171,7 @@ static void read_own_keys(struct reader *reader, struct source *source)
         {"defaults", NULL, 0, 0, 0, NULL, 0},
         {"include", read_include, 0, 0, 0, NULL, 0},
     };
-    const struct node *values[KEY_COUNT(keys)];
+    const struct node *values[KEY_COUNT(keys)] = {NULL};
     int dst = HORA_DST_LITERAL;
     for (size_t i = 0; i < KEY_COUNT(keys); i++)
         values[i] = node_get(source->root, keys[i].name);

@@ -109,7 +109,7 @@ bool read_number(const struct slot *slot, const struct node *node, void *target)
 
 bool read_int(const struct slot *slot, const struct node *node, void *target)
 {
-    int64_t number;
+    int64_t number = 0;
     if (!read_number(slot, node, &number))
         return false;
     *(int *)target = (int)number;
