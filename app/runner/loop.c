@@ -170,9 +170,10 @@ static void pass(struct loop *loop);
 void loop_run(struct loop *loop)
 {
     while (!loop->stopped) {
-        (void)handle(loop, -1);
-        while (loop->passing)
+        while (loop->passing) /* perhaps since before the first turn */
             pass(loop);
+        if (!loop->stopped)
+            (void)handle(loop, -1);
     }
     while (loop->asking > 0)
         (void)handle(loop, -1);

@@ -181,6 +181,7 @@ static int block_signals(void)
     if (getpid() == 1)
         sigaddset(&set, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a log file at the limit of its size is an error of write */
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
