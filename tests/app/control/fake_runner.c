@@ -447,17 +447,11 @@ void fake_runner_output(struct runner *runner, const char *text)
 
 static void put_end(struct runner *runner, const char *job, const char *run, int status, bool retry)
 {
-    /* The run is in hand while its end is reported. */
-    char *id = text_copy(run);
-    struct run ended = {
-        .id = id, .next = runner->runs, .process_ended = true, .end = {.exited = true, .code = status}};
-    runner->runs = &ended;
-    publish(runner, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s}", "kind", retry ? "retry" : "end",
-                              "time", "2026-11-17T12:00:00Z", "job", job, "run", run, "level",
-                              status == 0 ? "info" : "error", "attempt", retry ? 1 : 2, "final", !retry,
-                              "text", status == 0 ? "succeeded" : "failed: exit status 3"));
-    runner->runs = ended.next;
-    free(id);
+    publish(runner, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s, s:i, s:s}", "kind",
+                              retry ? "retry" : "end", "time", "2026-11-17T12:00:00Z", "job", job, "run", run,
+                              "level", status == 0 ? "info" : "error", "attempt", retry ? 1 : 2, "final",
+                              !retry, "outcome", status == 0 ? "succeeded" : "failed", "exit", status, "text",
+                              status == 0 ? "succeeded" : "failed: exit status 3"));
 }
 
 void fake_runner_end(struct runner *runner, int status, bool retry)
