@@ -78,7 +78,7 @@ static void finish_wait(struct request *request, json_t *reply)
 /* Makes the last line of the answer from the last event of a run. */
 static json_t *end_to_json(const struct wait *wait, const json_t *event)
 {
-    static const char *const names[] = {"outcome", "text", "attempt", "exit", "signal"};
+    static const char *const names[] = {"outcome", "text", "attempt", "seconds", "exit", "signal"};
     json_t *reply = json_pack("{s:b, s:s}", "ok", 1, "run", wait->run);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (json_object_get(event, names[i]) != NULL)

@@ -18,7 +18,7 @@
 
 enum stream { STREAM_OUT, STREAM_ERR };
 
-/* One line of output. `text` has no line end and is valid during the call. */
+/* One line of output. `text` has neither a line end nor a NUL at its end, and is valid during the call. */
 struct output_line {
     const char *run; /* id of the run */
     const char *job;

@@ -363,9 +363,7 @@ static void ask_to_pause(void *arg)
     if (asked->error != HORA_ENOENT)
         return;
     /* A job that was given up continues with its next time, not now. */
-    asked->error = hora_store_revive(store, asked->key, 0, &asked->reason);
-    if (asked->error >= 0)
-        asked->error = hora_store_retime(store, asked->key, 0, asked->next, &asked->reason);
+    asked->error = hora_store_revive(store, asked->key, 0, asked->next, &asked->reason);
     if (asked->error >= 0)
         asked->error = 1;
 }

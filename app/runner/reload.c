@@ -247,6 +247,15 @@ static char *problems_text(const struct problems *problems)
     return text;
 }
 
+void runner_agree(struct runner *runner, reply_fn reply, void *arg)
+{
+    runner->reloading = true;
+    struct reload *reload = memory(sizeof *reload);
+    *reload =
+        (struct reload){.runner = runner, .agreement = agreement_new(runner), .reply = reply, .arg = arg};
+    loop_ask(runner->loop, reload_store, reload_done, reload);
+}
+
 void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
 {
     struct problems problems = {0};
@@ -264,6 +273,7 @@ void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
         problems_free(&problems);
         return;
     }
+    problems_free(&problems); /* it has no lines, but an array for them */
     runner->reloading = true;
     notify_reloading();
     runner_use(runner, jobs);
