@@ -83,6 +83,8 @@ class Runner:
 
     def _read_events(self):
         for line in self.process.stdout:
+            if not line.endswith(b"\n"):
+                break  # it was killed inside of a line
             with self.changed:
                 self.events.append(json.loads(line))
                 self.changed.notify_all()
