@@ -78,7 +78,7 @@ format:
 # What is installed is built in build/install. It is built again only if one of its files is newer, or if the
 # prefix is another one. So "make build && sudo make install" builds nothing as root.
 installed = $(shell find $(wildcard CMakeLists.txt CMakePresets.json LICENSE README.md CHANGELOG.md app \
-	cmake docs examples include man src store tools/gen-man tools/apitext.py tools/publicapi.py \
+	cmake docs examples include man packaging src store tools/gen-man tools/apitext.py tools/publicapi.py \
 	tools/csource.py) -type f)
 
 build/install/prefix: force

@@ -12,6 +12,7 @@
 #include "control/fields.h"
 #include "control/view.h"
 #include "output.h"
+#include "text.h"
 
 enum { OPTION_WITHIN = OPTION_OWN, OPTION_NO_WAIT, OPTION_ALL, OPTION_SETTLE };
 
@@ -69,9 +70,7 @@ static bool take_all(struct view *view, json_t **ret_list)
     view->operands = memory((json_array_size(jobs) + 1) * sizeof(char *));
     view->operand_count = 0;
     for (size_t i = 0; i < json_array_size(jobs) && i < INT_MAX; i++) {
-        const char *name = field_text(json_array_get(jobs, i), "job");
-        size_t size = strlen(name) + 1;
-        view->operands[view->operand_count++] = memcpy(memory(size), name, size);
+        view->operands[view->operand_count++] = text_copy(field_text(json_array_get(jobs, i), "job"));
     }
     *ret_list = list;
     return true;
@@ -162,8 +161,8 @@ int reload_command(int argc, char **argv)
     else if (view.is_json)
         view_print_json(json_incref(answer));
     else
-        output_format("reloaded: %lld added, %lld changed, %lld removed\n",
-                      (long long)field_count(answer, "added"), (long long)field_count(answer, "changed"),
+        output_format("reloaded: %lld jobs, %lld new or changed, %lld removed\n",
+                      (long long)field_count(answer, "jobs"), (long long)field_count(answer, "changed"),
                       (long long)field_count(answer, "removed"));
     json_decref(answer);
     view_close(&view);

@@ -14,6 +14,7 @@
 #include "command.h"
 #include "control/fields.h"
 #include "control/socket.h"
+#include "text.h"
 
 enum { REASON = 512, INPUT_FIRST = 1 << 16, LINE_MOST = 256 << 20 };
 
@@ -28,8 +29,7 @@ __attribute__((format(printf, 3, 4))) static void set_reason(char *reason, size_
 
 bool connection_try(const char *path, struct connection *ret_connection, char *reason, size_t reason_size)
 {
-    size_t size = path != NULL ? strlen(path) + 1 : 0;
-    char *copy = path != NULL ? memcpy(memory(size), path, size) : control_default_socket();
+    char *copy = path != NULL ? text_copy(path) : control_default_socket();
     int fd = control_connect(copy);
     if (fd >= 0) {
         *ret_connection = (struct connection){.fd = fd, .path = copy};
@@ -163,6 +163,17 @@ bool connection_await_end(struct connection *connection, int milliseconds)
     return strstr(reason, "has closed the connection") != NULL;
 }
 
+/* Prints an error of the runner, which may have several lines. Other control characters become "?". */
+static void complain_safely(const char *error)
+{
+    char *text = text_copy(*error != '\0' ? error : "the runner refuses without a reason");
+    for (char *c = text; *c != '\0'; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n') || *c == 127)
+            *c = '?';
+    complain("%s", text);
+    free(text);
+}
+
 json_t *connection_ask(struct connection *connection, json_t *request,
                        bool (*event)(const json_t *event, void *arg), void *arg)
 {
@@ -182,8 +193,7 @@ json_t *connection_ask(struct connection *connection, json_t *request,
         } else if (field_is_true(line, "ok")) {
             return line;
         } else {
-            const char *error = field_text(line, "error");
-            complain("%s", *error != '\0' ? error : "the runner refuses without a reason");
+            complain_safely(field_text(line, "error"));
             json_decref(line);
             return NULL;
         }

@@ -69,34 +69,23 @@ static void say_schedule(struct explanation *explanation)
 /* Returns what happened to a run, as the end of a sentence. */
 static const char *outcome_words(const char *outcome)
 {
-    static const char *const words[][2] = {{"gave-up", "failed, and the job was given up"},
+    static const char *const words[][2] = {{"gave-up", "failed"},
+                                           {"failed", "failed and was tried again"},
                                            {"lost", "was lost"},
                                            {"skipped", "was skipped"},
                                            {"stopped", "was stopped"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(outcome, words[i][0]) == 0)
             return words[i][1];
-    return outcome; /* succeeded, failed */
+    return outcome;
 }
 
 /* Writes how a run ended: "failed (exit status 1)". */
 static void describe_end(const json_t *record, char *text, size_t size)
 {
-    const json_t *note = json_object_get(record, "note");
-    const json_t *exit = json_object_get(note, "exit");
-    const json_t *signal = json_object_get(note, "signal");
-    const char *reason = field_text(note, "reason");
+    const char *reason = field_text(json_object_get(record, "note"), "reason");
     const char *outcome = outcome_words(field_text(record, "outcome"));
-    if (field_is_true(note, "timeout"))
-        (void)snprintf(text, size, "%s (timeout)", outcome);
-    else if (json_is_integer(signal) && json_integer_value(signal) != 0)
-        (void)snprintf(text, size, "%s (signal %lld)", outcome, (long long)json_integer_value(signal));
-    else if (json_is_integer(exit) && json_integer_value(exit) != 0)
-        (void)snprintf(text, size, "%s (exit status %lld)", outcome, (long long)json_integer_value(exit));
-    else if (*reason != '\0')
-        (void)snprintf(text, size, "%s (%s)", outcome, reason);
-    else
-        (void)snprintf(text, size, "%s", outcome);
+    (void)snprintf(text, size, *reason != '\0' ? "%s (%s)" : "%s", outcome, reason);
 }
 
 static void say_given_up(struct explanation *explanation)
@@ -129,6 +118,8 @@ static void say_obstacles(struct explanation *explanation)
     }
     if (is_state(explanation, "given-up"))
         say_given_up(explanation);
+    if (is_state(explanation, "unknown"))
+        say(explanation, "The store does not know it: it runs after a reload, hora reload.");
     if (runner->stopping)
         say(explanation, "The runner is about to end and starts nothing more.");
     if (!runner->store_is_connected)
@@ -141,16 +132,13 @@ static void say_obstacles(struct explanation *explanation)
 /* ---- runs in hand ---- */
 
 /* Tells which runs keep a group, or the node, at its limit. */
-static void say_holders(struct explanation *explanation, const struct job_group *group)
+static void say_holders(struct explanation *explanation, const struct group_state *group)
 {
     char text[TEXT / 2] = "";
     size_t length = 0;
     int count = 0;
     for (const struct run *run = explanation->request->runner->runs; run != NULL; run = run->next) {
-        bool is_holder = run->run_state >= RUN_GUARDED &&
-                         (group == NULL || run->job->group == group ||
-                          (run->job->group != NULL && strcmp(run->job->group->name, group->name) == 0));
-        if (!is_holder || ++count > HOLDERS_MOST)
+        if (!run->has_room || (group != NULL && run->group != group) || ++count > HOLDERS_MOST)
             continue;
         int more = snprintf(text + length, sizeof text - length, "%s%s", count > 1 ? ", " : "", run->id);
         length += more > 0 && (size_t)more < sizeof text - length ? (size_t)more : 0;
@@ -164,22 +152,17 @@ static void say_holders(struct explanation *explanation, const struct job_group 
 static void say_waiting(struct explanation *explanation, const struct run *run)
 {
     const struct runner *runner = explanation->request->runner;
-    const struct job_group *group = run->job->group;
-    const struct group_state *full = NULL;
-    for (size_t i = 0; group != NULL && i < runner->group_count; i++)
-        if (strcmp(runner->groups[i]->name, group->name) == 0 &&
-            runner->groups[i]->running >= runner->groups[i]->limit)
-            full = runner->groups[i];
-    if (full != NULL) {
-        say(explanation, "The run %s waits for its group %s, which has %d of %d runs.", run->id, full->name,
-            full->running, full->limit);
+    const struct group_state *group = run->group;
+    if (group != NULL && group->running >= group->limit) {
+        say(explanation, "The run %s waits for its group %s, which has %d of %d runs.", run->id, group->name,
+            group->running, group->limit);
         say_holders(explanation, group);
     } else if (runner->running >= runner->max_running) {
         say(explanation, "The run %s waits because the node has %d of %d runs.", run->id, runner->running,
             runner->max_running);
         say_holders(explanation, NULL);
     } else {
-        say(explanation, "The run %s waits for its turn.", run->id);
+        say(explanation, "The run %s is about to start.", run->id);
     }
 }
 
@@ -247,21 +230,17 @@ static int say_runs(struct explanation *explanation)
 {
     int count = 0;
     for (const struct run *run = explanation->request->runner->runs; run != NULL; run = run->next) {
-        if (strcmp(run->job->name, explanation->state->name) == 0) {
+        if (run->hook == NULL && run->job != NULL && strcmp(run->job->name, explanation->state->name) == 0) {
             say_run(explanation, run);
             count++;
         }
     }
-    const char *node = field_text(explanation->info, "node");
-    const char *here = explanation->request->runner->node_name;
     if (count == 0 && is_state(explanation, "running")) {
-        say(explanation, "A run is in progress on the node %s.", *node != '\0' ? node : "that has its lease");
+        say(explanation, "A run is in progress on another node (%lld in the store).",
+            (long long)field_count(explanation->info, "node"));
         count++;
     } else if (count == 0 && is_state(explanation, "due")) {
-        say(explanation, "It is due since %s and about to start%s%s.",
-            field_text(explanation->info, "planned"),
-            *node != '\0' && (here == NULL || strcmp(node, here) != 0) ? " on the node " : "",
-            *node != '\0' && (here == NULL || strcmp(node, here) != 0) ? node : "");
+        say(explanation, "It is due since %s and about to start.", field_text(explanation->info, "next"));
     }
     if (count > 0)
         say_overlap(explanation);
@@ -406,8 +385,7 @@ static void say_records(struct explanation *explanation)
             started = field_text(record, "planned");
         if (json_is_number(seconds))
             say(explanation, "The run at %s %s after %s (attempt %lld).", started, end,
-                DURATION((hora_ns)(json_number_value(seconds) * 1e9)),
-                (long long)field_count(record, "attempt"));
+                TOOK(json_number_value(seconds)), (long long)field_count(record, "attempt"));
         else
             say(explanation, "The run at %s %s.", started, end);
     }

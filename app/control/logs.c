@@ -24,6 +24,7 @@
 #include "control/fields.h"
 #include "control/requests.h"
 #include "control/times.h"
+#include "text.h"
 
 enum {
     PIECE = 1 << 16,     /* bytes of the spool that are sent at a time */
@@ -56,12 +57,6 @@ struct logs {
     size_t pending_size;
     bool ended; /* the run has */
 };
-
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    return memcpy(memory(size), text, size);
-}
 
 /* Ends the request. The reference to the answer is taken. */
 static void finish(struct logs *logs, json_t *reply)
@@ -305,7 +300,7 @@ static void start_reading(struct logs *logs)
     const struct job_state *state = runner_find(runner, logs->job);
     logs->start = loop_wall(runner->loop);
     logs->start.ns -= logs->start.ns % HORA_US(1); /* files have microseconds */
-    logs->directory = runner->log_directory != NULL ? copy(runner->log_directory) : NULL;
+    logs->directory = text_copy(runner->log_directory);
     logs->recent = json_array();
     logs->pending = json_array();
     if (question->tail > 0)
@@ -327,8 +322,7 @@ static void start_reading(struct logs *logs)
 static struct logs *logs_new(struct request *request, const char *job, const char *run)
 {
     struct logs *logs = memory(sizeof *logs);
-    *logs = (struct logs){
-        .request = request, .spool = -1, .job = copy(job), .run = run != NULL ? copy(run) : NULL};
+    *logs = (struct logs){.request = request, .spool = -1, .job = text_copy(job), .run = text_copy(run)};
     return logs;
 }
 
@@ -367,9 +361,15 @@ static const struct run *find_run(const struct runner *runner, const char *name,
     if (!is_job)
         return runner_find_run(runner, name, reason, sizeof reason);
     for (const struct run *run = runner->runs; run != NULL; run = run->next)
-        if (strcmp(run->job->name, name) == 0)
+        if (run->hook == NULL && run->job != NULL && strcmp(run->job->name, name) == 0)
             return run;
     return NULL;
+}
+
+/* Returns the name of the job in an id of a run: backup in backup@20261117T030000Z. The caller frees it. */
+static char *job_part(const char *id)
+{
+    return text_format("%.*s", (int)strcspn(id, "@"), id);
 }
 
 void logs_request(struct request *request)
@@ -378,11 +378,15 @@ void logs_request(struct request *request)
     bool is_job = runner_find(request->runner, name) != NULL;
     const struct run *run = find_run(request->runner, name, is_job);
     if (run != NULL) {
-        struct logs *logs = logs_new(request, run->job->name, run->id);
+        char *job = job_part(run->id);
+        struct logs *logs = logs_new(request, job, run->id);
+        free(job);
         logs->is_job = is_job;
         start_reading(logs);
         return;
     }
-    struct history_question question = {.limit = 1, .job = is_job ? name : NULL, .run = is_job ? NULL : name};
+    char *job = job_part(name);
+    struct history_question question = {.limit = 1, .job = job, .run = is_job ? NULL : name};
     runner_request_history(request->runner, &question, recorded, request);
+    free(job);
 }

@@ -84,11 +84,7 @@ struct job_state *request_job(struct request *request, const char *name)
 
 bool event_ends_run(const json_t *event, const char *run)
 {
-    const char *kind = json_string_value(json_object_get(event, "kind"));
-    const char *of = json_string_value(json_object_get(event, "run"));
-    if (kind == NULL || of == NULL || strcmp(of, run) != 0)
-        return false;
-    return (strcmp(kind, "end") == 0 || strcmp(kind, "skip") == 0) && !field_is_true(event, "retry");
+    return field_is_true(event, "final") && field_is(event, "run", run);
 }
 
 /* ---- status ---- */
@@ -215,12 +211,9 @@ static void metrics_request(struct request *request)
 static void recorded(json_t *reply, void *arg)
 {
     struct request *request = arg;
-    size_t i;
-    json_t *record;
-    if (!request->question.output) {
-        json_array_foreach(json_object_get(reply, "records"), i, record)(void)
-            json_object_del(json_object_get(record, "note"), "tail");
-    }
+    const json_t *records = json_object_get(reply, "records");
+    for (size_t i = 0; i < json_array_size(records) && !request->question.output; i++)
+        (void)json_object_del(json_object_get(json_array_get(records, i), "note"), "tail");
     request_finish(request, reply);
 }
 
@@ -275,9 +268,7 @@ static void reload_request(struct request *request)
 static void stop_request(struct request *request)
 {
     report(request, NULL, NULL);
-    hora_ns within = request->question.within;
-    runner_request_stop(request->runner, within >= 0 ? within : request->runner->stop_within, answered,
-                        request);
+    runner_request_stop(request->runner, request->question.within, answered, request);
 }
 
 static void clock_request(struct request *request)

@@ -20,11 +20,6 @@ static json_t *request(const char *name)
     return json_pack("{s:s}", "request", name);
 }
 
-static hora_ns seconds_to_ns(double seconds)
-{
-    return (hora_ns)(seconds * 1e9);
-}
-
 /* ---- status ---- */
 
 static const char status_help[] =
@@ -81,7 +76,7 @@ static void print_runner(const struct view *view, const json_t *runner, const js
                    field_text(runner, "node"));
     view_print_styled(view, STYLE_TITLE, title);
     output_format(", pid %lld, up %s (since %s)%s\n", (long long)field_count(runner, "pid"),
-                  DURATION(seconds_to_ns(field_number(runner, "up_seconds"))),
+                  TOOK(field_number(runner, "up_seconds")),
                   VIEW_TIME(view, json_object_get(runner, "started")),
                   field_is_true(runner, "stopping") ? ", about to end" : "");
     print_fact(view, "store", "%s, %s", field_text(runner, "store"),
@@ -109,7 +104,7 @@ static void print_runs(const struct view *view, const json_t *runs)
         double seconds = field_number(run, "seconds");
         table_add(table, STYLE_BOLD, field_text(run, "run"));
         table_add(table, view_state_style(field_text(run, "state")), field_text(run, "state"));
-        table_add(table, STYLE_PLAIN, seconds > 0 ? DURATION(seconds_to_ns(seconds)) : "");
+        table_add(table, STYLE_PLAIN, *field_text(run, "started") != '\0' ? TOOK(seconds) : "");
         table_format(table, STYLE_PLAIN, "%lld", (long long)field_count(run, "attempt"));
         if (pid > 0)
             table_format(table, STYLE_PLAIN, "%lld", (long long)pid);
@@ -197,15 +192,12 @@ static const char list_help[] = "Usage: hora list [OPTION]... [JOB]\n"
 /* Adds how a job ended last: "ok, 2 h ago". */
 static void add_last(struct table *table, const struct view *view, const json_t *job)
 {
-    long long code = (long long)field_count(job, "last_code");
     const char *ago = VIEW_RELATIVE(view, json_object_get(job, "last_end"));
     if (*ago == '\0')
         table_add(table, STYLE_PLAIN, "");
-    else if (code == 0)
-        table_format(table, STYLE_GOOD, "ok, %s", ago);
     else
-        table_format(table, STYLE_BAD, "%s %lld, %s", code < 0 ? "signal" : "exit", code < 0 ? -code : code,
-                     ago);
+        table_format(table, field_is(job, "last", "ok") ? STYLE_GOOD : STYLE_BAD, "%s, %s",
+                     field_text(job, "last"), ago);
 }
 
 static void print_list(const struct view *view, json_t *jobs)
@@ -404,21 +396,20 @@ static void print_history(const struct view *view, json_t *records)
         const json_t *record = json_array_get(records, i);
         const json_t *ended = json_object_get(record, "ended");
         const char *outcome = field_text(record, "outcome");
-        char why[256];
         if (!json_is_string(ended))
             ended = json_object_get(record, "planned");
         table_add(table, STYLE_DIM, VIEW_TIME(view, ended));
         table_add(table, STYLE_PLAIN, VIEW_RELATIVE(view, ended));
         table_add(table, STYLE_BOLD, field_text(record, "job"));
-        table_add(table, view_outcome_style(outcome), outcome);
-        table_add(table, STYLE_PLAIN, view_code(record, why, sizeof why));
+        table_add(table, view_outcome_style(outcome), view_outcome(outcome));
+        table_add(table, STYLE_PLAIN, field_text(json_object_get(record, "note"), "reason"));
         if (json_is_number(json_object_get(record, "seconds")))
-            table_add(table, STYLE_PLAIN, DURATION(seconds_to_ns(field_number(record, "seconds"))));
+            table_add(table, STYLE_PLAIN, TOOK(field_number(record, "seconds")));
         else
             table_add(table, STYLE_PLAIN, "");
         table_format(table, STYLE_PLAIN, "%lld", (long long)field_count(record, "attempt"));
         table_add(table, STYLE_DIM, field_text(record, "run"));
-        table_add(table, STYLE_DIM, field_text(record, "node"));
+        table_add(table, STYLE_DIM, field_text(json_object_get(record, "note"), "host"));
     }
     view_print_table(view, table);
 }

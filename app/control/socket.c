@@ -28,35 +28,26 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "text.h"
 
-enum { BACKLOG = 128, LOCK_TRIES = 100 };
-
-/* Joins two texts into a new one. */
-static char *join(const char *first, const char *second)
-{
-    size_t size = strlen(first) + strlen(second) + 1;
-    char *text = memory(size);
-    (void)snprintf(text, size, "%s%s", first, second);
-    return text;
-}
+enum { BACKLOG = 1024, LOCK_TRIES = 100 };
 
 char *control_default_socket(void)
 {
     const char *path = getenv("HORA_SOCKET");
     if (path != NULL && *path != '\0')
-        return join(path, "");
+        return text_copy(path);
     if (geteuid() == 0)
-        return join("/run/hora/hora.sock", "");
+        return text_copy("/run/hora/hora.sock");
     const char *folder = getenv("XDG_RUNTIME_DIR");
     if (folder != NULL && *folder == '/')
-        return join(folder, "/hora.sock");
+        return text_format("%s/hora.sock", folder);
     folder = getenv("HOME");
     if (folder == NULL || *folder != '/') {
         const struct passwd *entry = getpwuid(geteuid());
         folder = entry != NULL && entry->pw_dir != NULL ? entry->pw_dir : "";
     }
-    return join(folder, "/.hora/hora.sock");
+    return text_format("%s/.hora/hora.sock", folder);
 }
 
 /* Writes the reason of an error. Returns -1. */
@@ -100,7 +91,7 @@ int control_connect(const char *path)
 /* Creates the folder of a file, and those above it, as far as they are missing. */
 static int make_folder(const char *path, char reason[SOCKET_REASON])
 {
-    char *folder = join(path, "");
+    char *folder = text_copy(path);
     int result = 0;
     for (char *slash = strchr(folder + 1, '/'); slash != NULL && result == 0;
          slash = strchr(slash + 1, '/')) {
@@ -206,7 +197,7 @@ static int make_socket(struct control_listener *listener, const struct sockaddr_
 int control_listen(const char *path, struct control_listener *ret_listener, char reason[SOCKET_REASON])
 {
     struct control_listener listener = {
-        .fd = -1, .lock = -1, .path = join(path, ""), .lock_path = join(path, ".lock")};
+        .fd = -1, .lock = -1, .path = text_copy(path), .lock_path = text_format("%s.lock", path)};
     struct sockaddr_un address;
     int result = set_address(path, &address)
                      ? 0

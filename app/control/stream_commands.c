@@ -66,7 +66,7 @@ static enum style kind_style(const json_t *event)
     if (field_is(event, "kind", "error") || field_is(event, "kind", "give-up"))
         return STYLE_BAD;
     if (field_is(event, "kind", "end"))
-        return view_outcome_style(field_text(event, "outcome"));
+        return field_is(event, "level", "info") ? STYLE_GOOD : STYLE_BAD;
     if (field_is(event, "kind", "warn") || field_is(event, "kind", "retry") ||
         field_is(event, "kind", "skip"))
         return STYLE_WARN;
@@ -107,6 +107,12 @@ static bool receive(const json_t *event, void *arg)
 
 /* ---- run ---- */
 
+#define RUN_STATUS_HELP                                                                                 \
+    "\nExit status: 0 if the run was accepted, 2 on errors. With --wait: 0 if the run succeeded;\n"     \
+    "otherwise the exit status of the job, or 128 + n if signal n ended it (143 after a timeout or a\n" \
+    "cancel); 1 if the run was skipped; 2 also if it could not be started, or if the connection was\n"  \
+    "lost before it ended.\n"
+
 static const char run_help[] =
     "Usage: hora run JOB [OPTION]...\n"
     "\n"
@@ -120,10 +126,7 @@ static const char run_help[] =
     "Examples:\n"
     "  hora run backup\n"
     "  hora run backup --wait && echo done\n"
-    "\n" COMMON_HELP "\nExit status: 0 if the run was accepted, 2 on errors. With --wait: the exit status of "
-                     "the job; 128 + n\n"
-    "if signal n ended it (143 after a timeout or a cancel); 1 if the run was skipped; 2 also if the\n"
-    "connection was lost before the run ended.\n";
+    "\n" COMMON_HELP RUN_STATUS_HELP;
 
 static bool set_flag(int id, const char *value, void *arg)
 {

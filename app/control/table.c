@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "text.h"
 #include "width.h"
 
 enum { GAP = 2, NARROWEST = 3, CELL_TEXT = 1024 };
@@ -62,8 +63,7 @@ void table_add(struct table *table, enum style style, const char *text)
         table->cells = more;
         table->room = room;
     }
-    size_t size = strlen(text) + 1;
-    table->cells[table->cell_count++] = (struct table_cell){memcpy(memory(size), text, size), style};
+    table->cells[table->cell_count++] = (struct table_cell){text_copy(text), style};
 }
 
 void table_format(struct table *table, enum style style, const char *format, ...)

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "figures.h"
 #include "jobs/jobs.h"
 
 const char *times_utc(hora_instant time, char text[TIME_TEXT])
@@ -37,6 +38,13 @@ const char *times_length(hora_ns duration, char text[TIME_TEXT])
         (void)snprintf(text, TIME_TEXT, "%lld h", seconds / 3600);
     else
         (void)snprintf(text, TIME_TEXT, "%lld d", seconds / 86400);
+    return text;
+}
+
+const char *times_took(double seconds, char text[TIME_TEXT])
+{
+    /* Virtual time does not pass while a process runs. */
+    (void)snprintf(text, TIME_TEXT, "%s", seconds > 0 ? DURATION((hora_ns)(seconds * 1e9)) : "0 s");
     return text;
 }
 

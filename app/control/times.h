@@ -25,6 +25,10 @@ const char *times_utc(hora_instant time, char text[TIME_TEXT]);
 /* Writes a duration with one unit, rounded down: "12 s", "4 min", "2 h", "3 d". Returns `text`. */
 const char *times_length(hora_ns duration, char text[TIME_TEXT]);
 
+/* Writes how many seconds a run took, with at most three digits and a unit: "1.3 s", "0 s". Returns `text`.
+ * */
+const char *times_took(double seconds, char text[TIME_TEXT]);
+
 /* Writes when a time is, seen from `now`: "in 4 min", "2 h ago", "now". Returns `text`. */
 const char *times_relative(hora_instant time, hora_instant now, char text[TIME_TEXT]);
 
@@ -36,6 +40,7 @@ const char *times_local(hora_instant time, const hora_zone *zone, bool with_ms, 
 #define UTC(time)           times_utc((time), (char[TIME_TEXT]){0})
 #define LENGTH(duration)    times_length((duration), (char[TIME_TEXT]){0})
 #define RELATIVE(time, now) times_relative((time), (now), (char[TIME_TEXT]){0})
+#define TOOK(seconds)       times_took((seconds), (char[TIME_TEXT]){0})
 #define LOCAL(time, zone)   times_local((time), (zone), false, (char[TIME_TEXT]){0})
 
 #endif

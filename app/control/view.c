@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "control/fields.h"
 #include "control/times.h"
 #include "output.h"
 #include "terminal.h"
@@ -241,26 +240,19 @@ const char *view_relative(const struct view *view, const json_t *time, char *tex
     return times_from_json(time, &instant) ? times_relative(instant, view->now, text) : text;
 }
 
-const char *view_code(const json_t *record, char *text, size_t size)
+const char *view_outcome(const char *outcome)
 {
-    const json_t *note = json_object_get(record, "note");
-    long long code = (long long)field_count(record, "code");
-    if (field_is_true(note, "timeout"))
-        (void)snprintf(text, size, "timeout");
-    else if (code < 0)
-        (void)snprintf(text, size, "signal %lld", -code);
-    else if (code > 0)
-        (void)snprintf(text, size, "exit %lld", code);
-    else
-        (void)snprintf(text, size, "%s", field_text(note, "reason"));
-    return text;
+    if (strcmp(outcome, "gave-up") == 0)
+        return "failed";
+    return strcmp(outcome, "failed") == 0 ? "retried" : outcome;
 }
 
 enum style view_outcome_style(const char *outcome)
 {
     if (strcmp(outcome, "succeeded") == 0)
         return STYLE_GOOD;
-    return strcmp(outcome, "skipped") == 0 || strcmp(outcome, "stopped") == 0 ? STYLE_WARN : STYLE_BAD;
+    bool is_bad = strcmp(outcome, "gave-up") == 0 || strcmp(outcome, "lost") == 0;
+    return is_bad ? STYLE_BAD : STYLE_WARN;
 }
 
 enum style view_state_style(const char *state)

@@ -86,8 +86,11 @@ const char *view_relative(const struct view *view, const json_t *time, char *tex
 #define VIEW_TIME(view, time)     view_time((view), (time), (char[TIME_TEXT]){0})
 #define VIEW_RELATIVE(view, time) view_relative((view), (time), (char[TIME_TEXT]){0})
 
-/* Writes how a run ended, for people: "ok", "exit 1", "signal 9", "timeout", "skipped". Returns `text`. */
-const char *view_code(const json_t *record, char *text, size_t size);
+/* Returns the outcome of a run in a word for people. The store calls an attempt "failed" if another follows,
+ * and "gave-up" if none does. */
+const char *view_outcome(const char *outcome);
+
+/* The styles of outcomes of runs, and of states of jobs and runs. */
 enum style view_outcome_style(const char *outcome);
 enum style view_state_style(const char *state);
 

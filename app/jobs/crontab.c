@@ -26,6 +26,7 @@ struct crontab {
     char *line;
     bool has_users;
     const char *owner;
+    bool is_shared;                /* an entry points to the variables of `settings` */
     struct crontab_entry settings; /* what an entry takes over from the lines before it */
 };
 
@@ -43,22 +44,30 @@ static char *unquoted(struct reader *reader, const char *text, size_t length)
     while (length > 0 && strchr(blanks, text[length - 1]))
         length--;
     bool is_quoted = length >= 2 && (text[0] == '"' || text[0] == '\'') && text[length - 1] == text[0];
-    return arena_text(reader->arena, text + is_quoted, length - 2 * is_quoted);
+    return is_quoted ? arena_text(reader->arena, text + 1, length - 2)
+                     : arena_text(reader->arena, text, length);
 }
 
 /* Sets a variable for the entries that follow. Earlier entries share the array, so it is copied. */
-static void set_variable(struct crontab *crontab, const char *name, const char *value)
+static bool set_variable(struct crontab *crontab, char *name, char *value, const char *at)
 {
+    struct reader *reader = crontab->reader;
     struct crontab_entry *settings = &crontab->settings;
-    struct job_environment copy = {0};
-    for (size_t i = 0; i < settings->variable_count; i++)
-        environment_put(crontab->reader, &copy, settings->variables[i].name, settings->variables[i].value);
-    environment_put(crontab->reader, &copy, name, value);
+    struct job_environment copy = {.variables = settings->variables, .count = settings->variable_count};
+    if (crontab->is_shared) {
+        copy = (struct job_environment){0};
+        for (size_t i = 0; i < settings->variable_count; i++)
+            *arena_add(reader->arena, copy.variables, copy.count) = settings->variables[i];
+    }
+    crontab->is_shared = false;
+    if (!environment_put(reader, &copy, name, value))
+        return wrong(crontab, at, "too many variables");
     settings->variables = copy.variables;
     settings->variable_count = copy.count;
+    return true;
 }
 
-static bool apply_setting(struct crontab *crontab, const char *name, const char *value, const char *at)
+static bool apply_setting(struct crontab *crontab, char *name, char *value, const char *at)
 {
     struct crontab_entry *settings = &crontab->settings;
     struct report *report = &crontab->reader->report;
@@ -84,8 +93,7 @@ static bool apply_setting(struct crontab *crontab, const char *name, const char 
     } else if (strcmp(name, "RANDOM_DELAY") == 0) {
         report_warning(report, &crontab->place, "RANDOM_DELAY has no effect; use spread in a job file");
     }
-    set_variable(crontab, name, value);
-    return true;
+    return set_variable(crontab, name, value, at);
 }
 
 /* Reads NAME = value, where both may be quoted. Returns 1, 0 if the line is not a setting, or -1 after
@@ -196,6 +204,7 @@ static void read_entry(struct crontab *crontab, const char *at)
         return;
     }
     entry.base = crontab_base(reader, entry.command);
+    crontab->is_shared = true;
     if (reader->entry_count >= MOST_ENTRIES)
         wrong(crontab, crontab->line, "too many entries");
     else
@@ -219,6 +228,7 @@ static void read_line(struct crontab *crontab)
 void crontab_read(struct reader *reader, const char *file, const char *text, size_t size, bool has_users,
                   const char *owner)
 {
+    static const char *const initial[][2] = {{"SHELL", "/bin/sh"}, {"PATH", "/usr/bin:/bin"}};
     struct crontab crontab = {
         .reader = reader, .place = {file, 0, 1}, .has_users = has_users, .owner = owner};
     const char *zone = reader->options && reader->options->zone ? reader->options->zone : "local";
@@ -226,8 +236,11 @@ void crontab_read(struct reader *reader, const char *file, const char *text, siz
     crontab.settings.shell = "/bin/sh";
     if (!crontab.settings.zone)
         return;
-    set_variable(&crontab, "SHELL", "/bin/sh");
-    set_variable(&crontab, "PATH", "/usr/bin:/bin");
+    for (size_t i = 0; i < sizeof initial / sizeof initial[0]; i++) {
+        char *name = arena_text(reader->arena, initial[i][0], strlen(initial[i][0]));
+        (void)set_variable(&crontab, name, arena_text(reader->arena, initial[i][1], strlen(initial[i][1])),
+                           "");
+    }
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t length = end ? (size_t)(end - text) - at : size - at;
@@ -268,8 +281,8 @@ static void make_job(struct reader *reader, const struct crontab_entry *entry, c
     job->overlap = OVERLAP_ALLOW;
     job->overlap_max = CRON_RUNS;
     job->environment.clean = true;
-    for (size_t i = 0; i < entry->variable_count; i++)
-        environment_put(reader, &job->environment, entry->variables[i].name, entry->variables[i].value);
+    job->environment.variables = entry->variables;
+    job->environment.count = entry->variable_count;
     job->user = entry->user ? arena_text(arena, entry->user, strlen(entry->user)) : NULL;
     const char *directory = entry->home ? entry->home : entry->user ? NULL : home;
     job->directory = directory ? arena_text(arena, directory, strlen(directory)) : NULL;

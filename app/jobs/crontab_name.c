@@ -134,7 +134,7 @@ static size_t clean_name(struct part word, char name[LONGEST_BASE + 1])
         char byte = word.start[i];
         bool is_good = strchr(allowed, byte) && (kept > 0 || byte != '.');
         if (is_good || (kept > 0 && name[kept - 1] != '-'))
-            name[kept++] = is_good ? byte : '-';
+            name[kept++] = (char)(is_good ? byte : '-');
     }
     while (kept > 0 && name[kept - 1] == '-')
         kept--;

@@ -11,25 +11,29 @@
 
 #include <string.h>
 
+enum { MOST_VARIABLES = 1000 };
+
+static const char too_many[] = "more than 1000 variables";
+
 bool is_variable_name(const char *text, size_t length)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
     return length > 0 && strspn(text, allowed) >= length && (text[0] < '0' || text[0] > '9');
 }
 
-void environment_put(struct reader *reader, struct job_environment *environment, const char *name,
-                     const char *value)
+bool environment_put(struct reader *reader, struct job_environment *environment, char *name, char *value)
 {
-    struct arena *arena = reader->arena;
-    char *copy = arena_text(arena, value, strlen(value));
     for (size_t i = 0; i < environment->count; i++) {
         if (strcmp(environment->variables[i].name, name) == 0) {
-            environment->variables[i].value = copy;
-            return;
+            environment->variables[i].value = value;
+            return true;
         }
     }
-    struct job_variable variable = {arena_text(arena, name, strlen(name)), copy};
-    *arena_add(arena, environment->variables, environment->count) = variable;
+    if (environment->count == MOST_VARIABLES)
+        return false;
+    struct job_variable variable = {name, value};
+    *arena_add(reader->arena, environment->variables, environment->count) = variable;
+    return true;
 }
 
 /* ---- files ---- */
@@ -56,7 +60,7 @@ static bool parse_quoted(struct env_line *line, const char *from, char *value)
     for (; *at != quote; at++) {
         if (quote == '"' && *at == '\\' && at[1] != '\0') {
             at++;
-            value[length++] = *at == 'n' ? '\n' : *at;
+            value[length++] = (char)(*at == 'n' ? '\n' : *at);
         } else if (*at == '\0') {
             return wrong_line(line, from, "the closing quotation mark is missing");
         } else {
@@ -83,7 +87,7 @@ static bool parse_line(struct env_line *line, char *text, struct job_environment
     *equals = '\0';
     char *value = equals + 1;
     if (*value == '"' || *value == '\'') {
-        char *unquoted = arena_alloc(&line->reader->scratch, strlen(value) + 1);
+        char *unquoted = arena_alloc(line->reader->arena, strlen(value) + 1);
         if (!parse_quoted(line, value, unquoted))
             return false;
         value = unquoted;
@@ -91,10 +95,10 @@ static bool parse_line(struct env_line *line, char *text, struct job_environment
         size_t length = strlen(value);
         while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t'))
             length--;
-        value[length] = '\0';
+        value = arena_text(line->reader->arena, value, length);
     }
-    environment_put(line->reader, environment, name, value);
-    return true;
+    name = arena_text(line->reader->arena, name, strlen(name));
+    return environment_put(line->reader, environment, name, value) || wrong_line(line, text, too_many);
 }
 
 /* Returns true if the text has neither NUL bytes nor bytes that are not UTF-8. */
@@ -113,17 +117,9 @@ static bool is_clean_text(struct reader *reader, const char *file, const char *t
     return report_problem(&reader->report, &place, "the byte 0x%02x is not text", (unsigned char)text[wrong]);
 }
 
-/* Reads one file of variables. */
-static bool read_env_file(const struct slot *slot, const struct node *node, void *target)
+/* Parses a file of variables. */
+static bool parse_file(struct reader *reader, const char *path, char *text, struct job_environment *variables)
 {
-    struct reader *reader = slot->reader;
-    char *path = NULL;
-    size_t size = 0;
-    if (!read_path(slot, node, &path))
-        return false;
-    char *text = reader_load(reader, path, &node->place, &size);
-    if (!text || !is_clean_text(reader, path, text, size))
-        return false;
     struct env_line line = {.reader = reader, .place = {path, 0, 1}};
     bool good = true;
     for (char *next = text; next;) {
@@ -135,8 +131,38 @@ static bool read_env_file(const struct slot *slot, const struct node *node, void
         if (length > 0 && this[length - 1] == '\r')
             this[length - 1] = '\0';
         line.place.line++;
-        good = parse_line(&line, this, target) && good;
+        good = parse_line(&line, this, variables) && good;
     }
+    return good;
+}
+
+/* Returns a file of variables, which is read if it has not been read before. */
+static const struct env_file *env_file(struct reader *reader, const char *path, const struct place *place)
+{
+    for (size_t i = 0; i < reader->env_file_count; i++)
+        if (strcmp(reader->env_files[i].path, path) == 0)
+            return &reader->env_files[i];
+    size_t size = 0;
+    struct env_file file = {.path = path};
+    char *text = reader_load(reader, path, place, &size);
+    file.is_good =
+        text && is_clean_text(reader, path, text, size) && parse_file(reader, path, text, &file.variables);
+    struct env_file *entry = arena_add(&reader->scratch, reader->env_files, reader->env_file_count);
+    *entry = file;
+    return entry;
+}
+
+static bool read_env_file(const struct slot *slot, const struct node *node, void *target)
+{
+    char *path = NULL;
+    if (!read_path(slot, node, &path))
+        return false;
+    const struct env_file *file = env_file(slot->reader, path, &node->place);
+    bool good = file->is_good;
+    for (size_t i = 0; i < file->variables.count && good; i++)
+        good = environment_put(slot->reader, target, file->variables.variables[i].name,
+                               file->variables.variables[i].value) ||
+               report_problem(&slot->reader->report, &node->place, "%s", too_many);
     return good;
 }
 
@@ -159,8 +185,8 @@ static bool read_variables(const struct slot *slot, const struct node *node, voi
         else if (value->kind != NODE_SCALAR || (value->plain && value->text[0] == '\0') ||
                  node_is_null(value))
             good = schema_refuse(&inner, value, "a text (\"\" if it is empty)");
-        else
-            environment_put(reader, target, name->text, value->text);
+        else if (!environment_put(reader, target, name->text, value->text))
+            return report_problem(&reader->report, &name->place, "%s", too_many);
     }
     return good;
 }

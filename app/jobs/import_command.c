@@ -76,8 +76,8 @@ static void print_trigger(FILE *out, const struct job_trigger *trigger)
 /* Prints the line of the crontab that a job comes from. */
 static void print_origin(FILE *out, const char *text, int line)
 {
-    for (; line > 1; line--)
-        text = strchr(text, '\n') + 1;
+    for (const char *end; line > 1 && (end = strchr(text, '\n')); line--)
+        text = end + 1;
     (void)fputs("  # ", out);
     for (; *text && *text != '\n'; text++)
         if ((unsigned char)*text >= ' ' && *text != 127)
@@ -195,7 +195,7 @@ static int import_file(const struct request *request)
         FILE *memory_file = open_memstream(&yaml, &size);
         status = STATUS_OK;
         if (memory_file)
-            print_file(memory_file, jobs, text);
+            print_file(memory_file, jobs, text ? text : "");
         if (!memory_file || fclose(memory_file) != 0)
             status = complain("out of memory");
         else if (!request->output)

@@ -158,7 +158,7 @@ struct job {
     hora_ns grace;  /* a run that would start later than this after its time is skipped; 0: never too late */
     enum job_on_crash on_crash;
 
-    hora_ns timeout;    /* of one attempt; 0: none */
+    hora_ns timeout;    /* of one attempt, and of its guard; 0: none */
     hora_ns kill_after; /* between SIGTERM and SIGKILL */
     struct job_retry retry;
     int give_up_after;  /* failed runs in a row; 0: never */

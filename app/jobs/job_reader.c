@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-enum { MOST_JOBS = 100000, MOST_LISTED = 100 };
+/* MOST_DEFAULTS bounds the values in `defaults` times the jobs that they are read for. */
+enum { MOST_JOBS = 100000, MOST_LISTED = 100, MOST_DEFAULTS = 10000000 };
 
 #define LONGEST  (HORA_HOURS(24) * 36500)
 #define SHORTEST HORA_MS(1)
@@ -140,7 +141,7 @@ static bool read_input(const struct slot *slot, const struct node *node, void *t
     if (node->kind != NODE_SCALAR || (node->plain && node->text[0] == '\0'))
         return schema_refuse(slot, node, "a text");
     job->input_size = strlen(node->text);
-    job->input = arena_text(slot->reader->arena, node->text, job->input_size);
+    job->input = node->text;
     return true;
 }
 
@@ -309,6 +310,12 @@ static void read_job(struct reader *reader, const struct source *source, const s
     struct slot slot = {reader, source, &key};
     if (node->kind != NODE_MAPPING) {
         schema_refuse(&slot, node, "a mapping with command and other keys");
+        return;
+    }
+    if (source->defaults &&
+        source->defaults->weight * node_get(source->root, "jobs")->count > MOST_DEFAULTS) {
+        report_problem(&reader->report, &source->defaults->place,
+                       "too many values in defaults for so many jobs");
         return;
     }
     for (size_t i = 0; i < node->count; i++)

@@ -26,7 +26,7 @@ struct anchor {
 
 struct tree {
     yaml_parser_t parser;
-    struct arena *arena;
+    struct arena *arena, *texts;
     struct report *report;
     const char *file, *text;
     size_t size;
@@ -182,7 +182,7 @@ static struct node *parse_scalar(struct tree *tree, const yaml_event_t *event)
         report_problem(tree->report, &node->place, "the text has a NUL character");
         return NULL;
     }
-    node->text = arena_text(tree->arena, text, length);
+    node->text = arena_text(tree->texts, text, length);
     node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     size_t quotes = node->plain ? 0 : 2;
     size_t width = event->end_mark.column - event->start_mark.column;
@@ -384,10 +384,11 @@ static struct node *parse_stream(struct tree *tree)
     return NULL;
 }
 
-struct node *node_parse(struct arena *arena, struct report *report, const char *file, const char *text,
-                        size_t size)
+struct node *node_parse(struct arena *arena, struct arena *texts, struct report *report, const char *file,
+                        const char *text, size_t size)
 {
-    struct tree tree = {.arena = arena, .report = report, .file = file, .text = text, .size = size};
+    struct tree tree = {
+        .arena = arena, .texts = texts, .report = report, .file = file, .text = text, .size = size};
     size_t valid = text_valid_utf8(text, size);
     if (valid < size) {
         struct place place = place_of_byte(&tree, valid);

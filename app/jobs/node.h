@@ -29,9 +29,10 @@ struct node {
 };
 
 /* Parses a YAML text. Returns the root, or NULL: the text is empty, or there are problems, which are reported.
- * Everything is in the arena. An alias yields the same node as its anchor; there are no circles. */
-struct node *node_parse(struct arena *arena, struct report *report, const char *file, const char *text,
-                        size_t size);
+ * The nodes are in the arena, their texts in another, so that jobs can point to them without copies. An alias
+ * yields the same node as its anchor; there are no circles. */
+struct node *node_parse(struct arena *arena, struct arena *texts, struct report *report, const char *file,
+                        const char *text, size_t size);
 
 /* Returns the value of a key of a mapping, or NULL. */
 const struct node *node_get(const struct node *mapping, const char *key);

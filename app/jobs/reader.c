@@ -19,7 +19,7 @@
 #include "command.h"
 #include "jobs/schema.h"
 
-enum { MOST_BYTES = 16 << 20, MOST_FILES = 1000, MOST_INCLUDES = 20 };
+enum { MOST_BYTES = 16 << 20, MOST_OTHER_BYTES = 1 << 20, MOST_FILES = 1000, MOST_INCLUDES = 20 };
 
 static const char standard_input[] = "standard input";
 
@@ -36,13 +36,13 @@ static void file_problem(struct reader *reader, const struct place *place, const
 
 /* Reads a file up to its end. Returns NULL after reporting a problem. */
 static char *read_stream(struct reader *reader, FILE *stream, const struct place *place, const char *path,
-                         size_t *ret_size)
+                         size_t most, size_t *ret_size)
 {
     size_t used = 0, size = 1 << 14;
     char *text = memory(size);
     for (size_t count; (count = fread(text + used, 1, size - 1 - used, stream)) > 0;) {
         used += count;
-        if (used > MOST_BYTES)
+        if (used > most)
             break;
         if (used == size - 1) {
             char *larger = memory(2 * size);
@@ -53,8 +53,9 @@ static char *read_stream(struct reader *reader, FILE *stream, const struct place
         }
     }
     char *copy = NULL;
-    if (used > MOST_BYTES)
-        file_problem(reader, place, path, "the file has more than 16 MB");
+    if (used > most)
+        file_problem(reader, place, path,
+                     arena_format(&reader->scratch, "the file has more than %zu MB", most >> 20));
     else if (ferror(stream))
         file_problem(reader, place, path, strerror(errno));
     else
@@ -82,10 +83,13 @@ static FILE *open_file(struct reader *reader, const char *path, const struct pla
     return stream;
 }
 
-/* Adds a path to the list of files. Returns the copy in the list. */
+/* Adds a path to the list of files, once. Returns the copy in the list. */
 static const char *add_file(struct reader *reader, const char *path)
 {
     struct jobs *jobs = reader->jobs;
+    for (size_t i = 0; i < jobs->file_count; i++)
+        if (strcmp(jobs->files[i], path) == 0)
+            return jobs->files[i];
     char *copy = arena_text(reader->arena, path, strlen(path));
     *arena_add(reader->arena, jobs->files, jobs->file_count) = copy;
     return copy;
@@ -98,7 +102,7 @@ char *reader_load(struct reader *reader, const char *path, const struct place *p
     if (!stream)
         return NULL;
     (void)add_file(reader, path);
-    char *text = read_stream(reader, stream, place, path, ret_size);
+    char *text = read_stream(reader, stream, place, path, MOST_OTHER_BYTES, ret_size);
     (void)fclose(stream);
     return text;
 }
@@ -167,7 +171,7 @@ static void read_own_keys(struct reader *reader, struct source *source)
         {"defaults", NULL, 0, 0, 0, NULL, 0},
         {"include", read_include, 0, 0, 0, NULL, 0},
     };
-    const struct node *values[KEY_COUNT(keys)];
+    const struct node *values[KEY_COUNT(keys)] = {NULL};
     int dst = HORA_DST_LITERAL;
     for (size_t i = 0; i < KEY_COUNT(keys); i++)
         values[i] = node_get(source->root, keys[i].name);
@@ -192,7 +196,8 @@ static void add_yaml(struct reader *reader, struct source *source, const char *t
     size_t problems = reader->report.problem_count;
     const char *zone = reader->options && reader->options->zone ? reader->options->zone : "local";
     source->zone = reader_zone(reader, zone, &place);
-    struct node *root = node_parse(&reader->scratch, &reader->report, source->file, text, size);
+    struct node *root =
+        node_parse(&reader->scratch, reader->arena, &reader->report, source->file, text, size);
     *arena_add(&reader->scratch, reader->sources, reader->source_count) = source;
     bool is_empty = !root || (root->kind == NODE_SCALAR && root->plain && root->text[0] == '\0');
     if (is_empty) {
@@ -278,7 +283,7 @@ static void add_one_file(struct reader *reader, const char *path, const struct p
         return;
     char *text = NULL;
     if (!is_known(reader, &status, path, place))
-        text = read_stream(reader, stream, place, path, &size);
+        text = read_stream(reader, stream, place, path, MOST_BYTES, &size);
     (void)fclose(stream);
     if (!text)
         return;
@@ -333,7 +338,7 @@ void reader_add_path(struct reader *reader, const char *path, const struct node 
     size_t size;
     if (!from && strcmp(path, "-") == 0) {
         whole.file = standard_input;
-        char *text = read_stream(reader, stdin, place, standard_input, &size);
+        char *text = read_stream(reader, stdin, place, standard_input, MOST_BYTES, &size);
         if (text)
             reader_add_yaml(reader, standard_input, text, size);
     } else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
@@ -349,12 +354,12 @@ char *reader_read_any(struct reader *reader, const char *path, size_t *ret_size)
     struct place place = {arena_text(reader->arena, path, strlen(path)), 0, 0};
     if (strcmp(path, "-") == 0) {
         place.file = standard_input;
-        return read_stream(reader, stdin, &place, standard_input, ret_size);
+        return read_stream(reader, stdin, &place, standard_input, MOST_BYTES, ret_size);
     }
     FILE *stream = open_file(reader, path, &place, true, &status);
     if (!stream)
         return NULL;
-    char *text = read_stream(reader, stream, &place, path, ret_size);
+    char *text = read_stream(reader, stream, &place, path, MOST_BYTES, ret_size);
     (void)fclose(stream);
     return text;
 }

@@ -44,6 +44,13 @@ struct crontab_entry {
     size_t variable_count;
 };
 
+/* A file of environment variables that was read. */
+struct env_file {
+    const char *path;
+    struct job_environment variables;
+    bool is_good;
+};
+
 /* jobs_read returns &owner->jobs; so jobs_free finds the arena. */
 struct jobs_owner {
     struct jobs jobs;
@@ -63,6 +70,8 @@ struct reader {
     size_t entry_count;
     hora_zone **zones; /* each name once */
     size_t zone_count;
+    struct env_file *env_files; /* each path once */
+    size_t env_file_count;
     struct place *setting_places; /* of the settings that a file has given, by their number in the table */
 };
 
@@ -77,8 +86,8 @@ void reader_start(struct reader *reader, const struct jobs_options *options);
 /* Makes the jobs. Returns NULL if there is a problem. Frees the reader. */
 struct jobs *reader_finish(struct reader *reader, struct problems *ret_problems);
 
-/* Reads the whole of a regular file that the job file names, and adds it to the list of files. The text ends
- * with NUL. Returns NULL after reporting a problem at `place`. */
+/* Reads the whole of a regular file that the job file names, of up to 1 MB, and adds it to the list of files. The
+ * text ends with NUL. Returns NULL after reporting a problem at `place`. */
 char *reader_load(struct reader *reader, const char *path, const struct place *place, size_t *ret_size);
 
 /* Reads a file of any kind, or standard input for "-". Returns NULL after reporting a problem. */

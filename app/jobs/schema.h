@@ -91,9 +91,9 @@ bool read_log(const struct slot *slot, const struct node *node, void *target);  
 bool read_umask(const struct slot *slot, const struct node *node, void *target);       /* int */
 bool read_environment(const struct slot *slot, const struct node *node, void *target); /* job_environment */
 
-/* Sets a variable in an environment under construction; replaces one of the same name. */
-void environment_put(struct reader *reader, struct job_environment *environment, const char *name,
-                     const char *value);
+/* Sets a variable in an environment under construction; replaces one of the same name. The texts are in the arena
+ * of the jobs, and are not copied. Returns false if there are too many. */
+bool environment_put(struct reader *reader, struct job_environment *environment, char *name, char *value);
 /* Returns true if a text is the name of an environment variable: letters, digits and _, no digit first. */
 bool is_variable_name(const char *text, size_t length);
 

@@ -85,6 +85,8 @@ void read_settings(struct reader *reader, const struct source *source)
             arena_alloc(&reader->scratch, SETTING_COUNT * sizeof *reader->setting_places);
     for (size_t i = 0; i < root->count; i++) {
         const struct node *name = root->keys[i];
+        if (strncmp(name->text, "x-", 2) == 0)
+            continue; /* the user keeps anchors there */
         const struct key *key = schema_find(reader, table, KEY_COUNT(table), name);
         if (!key || key >= table + SETTING_COUNT)
             continue;

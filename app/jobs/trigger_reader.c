@@ -131,7 +131,7 @@ void draft_add_at_start(struct reader *reader, struct draft *draft, const struct
 bool draft_add_cron(struct reader *reader, struct draft *draft, const char *text, const struct place *place,
                     int text_column)
 {
-    bool is_unix, both_days = false;
+    bool is_unix = false, both_days = false;
     const char *wrong = NULL;
     if (strcmp(text, "@reboot") == 0) {
         draft_add_at_start(reader, draft, place);

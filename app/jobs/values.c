@@ -20,7 +20,7 @@ bool read_text(const struct slot *slot, const struct node *node, void *target)
     char **text = target;
     if (!schema_is_scalar(slot, node, "a text"))
         return false;
-    *text = arena_text(slot->reader->arena, node->text, strlen(node->text));
+    *text = node->text;
     return true;
 }
 
@@ -109,7 +109,7 @@ bool read_number(const struct slot *slot, const struct node *node, void *target)
 
 bool read_int(const struct slot *slot, const struct node *node, void *target)
 {
-    int64_t number;
+    int64_t number = 0;
     if (!read_number(slot, node, &number))
         return false;
     *(int *)target = (int)number;
@@ -244,7 +244,7 @@ bool read_command(const struct slot *slot, const struct node *node, void *target
     if (node->kind != NODE_LIST) {
         if (!schema_is_scalar(slot, node, expected))
             return false;
-        command.shell = arena_text(arena, node->text, strlen(node->text));
+        command.shell = node->text;
     } else {
         if (node->count == 0)
             return report_problem(&slot->reader->report, &node->place, "%s is an empty list; it must be %s",
@@ -255,7 +255,7 @@ bool read_command(const struct slot *slot, const struct node *node, void *target
             bool is_text = word->kind == NODE_SCALAR && !(word->plain && word->text[0] == '\0');
             if (!is_text || (i == 0 && word->text[0] == '\0'))
                 return schema_refuse(slot, word, i == 0 ? "the name of a program" : "a list of texts");
-            command.argv[i] = arena_text(arena, word->text, strlen(word->text));
+            command.argv[i] = word->text;
         }
     }
     *(struct job_command *)target = command;

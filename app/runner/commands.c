@@ -386,56 +386,30 @@ void runner_request_stop(struct runner *runner, hora_ns within, reply_fn reply, 
 
 /* ---- the virtual clock ---- */
 
-/* A request that waits until no run is in hand. */
-struct ended_wait {
-    struct ended_wait *next;
+/* A request to let time pass. */
+struct passing {
     struct runner *runner;
     reply_fn reply;
     void *arg;
     bool settle;
 };
 
-static void clock_reply(struct ended_wait *wait)
-{
-    wait->reply(json_pack("{s:b, s:o}", "ok", 1, "now", json_instant(loop_wall(wait->runner->loop))),
-                wait->arg);
-    free(wait);
-}
-
-void runner_changed(struct runner *runner)
-{
-    if (runner->durable_is_stopped && runner->runs == NULL)
-        loop_stop(runner->loop);
-    if (runner->runs != NULL && !runner->stopping)
-        return;
-    while (runner->waits != NULL) {
-        struct ended_wait *wait = runner->waits;
-        runner->waits = wait->next;
-        clock_reply(wait);
-    }
-}
-
 /* With `settle`, time stands still while a process runs. */
 static bool is_running(void *arg)
 {
-    const struct ended_wait *wait = arg;
-    for (const struct run *run = wait->runner->runs; run != NULL; run = run->next)
+    const struct passing *passing = arg;
+    for (const struct run *run = passing->runner->runs; run != NULL; run = run->next)
         if (run->has_process || run->finished)
-            return wait->settle;
+            return passing->settle;
     return false;
 }
 
 static void passed(void *arg)
 {
-    struct ended_wait *wait = arg;
-    struct runner *runner = wait->runner;
-    if (!wait->settle) {
-        clock_reply(wait);
-        return;
-    }
-    wait->next = runner->waits;
-    runner->waits = wait;
-    runner_changed(runner);
+    struct passing *passing = arg;
+    passing->reply(json_pack("{s:b, s:o}", "ok", 1, "now", json_instant(loop_wall(passing->runner->loop))),
+                   passing->arg);
+    free(passing);
 }
 
 void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_fn reply, void *arg)
@@ -444,10 +418,10 @@ void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_
         refuse(reply, arg, by < 0 ? "time cannot go back" : "this runner has no virtual clock");
         return;
     }
-    struct ended_wait *wait = memory(sizeof *wait);
-    *wait = (struct ended_wait){.runner = runner, .reply = reply, .arg = arg, .settle = settle};
-    if (loop_pass(runner->loop, by, is_running, passed, wait))
+    struct passing *passing = memory(sizeof *passing);
+    *passing = (struct passing){.runner = runner, .reply = reply, .arg = arg, .settle = settle};
+    if (loop_pass(runner->loop, by, is_running, passed, passing))
         return;
-    free(wait);
+    free(passing);
     refuse(reply, arg, "time is passing already");
 }

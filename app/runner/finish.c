@@ -157,7 +157,7 @@ static void set_outcome(struct ending *ending)
     free(text);
     if (ending->result == RESULT_SKIPPED)
         (void)hora_run_set_outcome(store_run, HORA_RUN_SKIPPED);
-    else if (ending->result == RESULT_CANCELLED)
+    else if (ending->result == RESULT_STOPPED)
         (void)hora_run_set_outcome(store_run, HORA_RUN_STOPPED);
     else if (ending->result != RESULT_SUCCEEDED)
         (void)hora_run_set_retry(store_run, ending->is_final ? -1 : ending->pause);
@@ -179,7 +179,7 @@ static void finish_in_store(struct ending *ending)
     (void)error;
     ending_free(ending);
     loop_post(runner->loop, run_free, run);
-    runner_changed(runner);
+    runner_run_ended(runner);
 }
 
 static void put_is_done(void *arg);
@@ -211,6 +211,20 @@ static void put_is_done(void *arg)
 
 /* ---- the report ---- */
 
+/* What programs want to know about the end of a run; the text is for people. */
+static json_t *end_fields(const struct ending *ending, double seconds)
+{
+    const struct run *run = ending->run;
+    json_t *fields =
+        json_pack("{s:s, s:i, s:s, s:f, s:b}", "run", run->id, "attempt", run->attempt, "outcome",
+                  run_result_name(ending->result), "seconds", seconds, "final", ending->is_final);
+    if (run->started.ns != 0 && run->process_ended)
+        json_object_set_new(fields, run->end.exited ? "exit" : "signal", json_integer(run->end.code));
+    if (run->hook != NULL)
+        json_object_set_new(fields, "hook", json_string(run->hook));
+    return fields;
+}
+
 static void report_end(const struct ending *ending)
 {
     const struct run *run = ending->run;
@@ -219,8 +233,7 @@ static void report_end(const struct ending *ending)
     char how[600];
     (void)run_describe_end(run, ending->result, how, sizeof how);
     double seconds = run->started.ns == 0 ? 0 : (double)(loop_now(runner->loop) - run->started_at) / 1e9;
-    json_t *fields = json_pack("{s:s, s:i, s:f, s:b}", "run", run->id, "attempt", run->attempt, "seconds",
-                               seconds, "final", ending->is_final);
+    json_t *fields = end_fields(ending, seconds);
     switch (ending->result) {
     case RESULT_SUCCEEDED:
         event_report(runner, EVENT_INFO, "end", job, fields, "succeeded after %.3f s", seconds);
@@ -236,8 +249,8 @@ static void report_end(const struct ending *ending)
     case RESULT_SKIPPED:
         event_report(runner, EVENT_WARNING, "skip", job, fields, "skipped: %s", how);
         break;
-    case RESULT_CANCELLED:
-        event_report(runner, EVENT_WARNING, "cancel", job, fields, "%s after %.3f s", how, seconds);
+    case RESULT_STOPPED:
+        event_report(runner, EVENT_WARNING, "end", job, fields, "%s after %.3f s", how, seconds);
         break;
     case RESULT_LOST:
     default:
@@ -260,7 +273,7 @@ static void count_end(const struct ending *ending)
     int64_t *const counters[] = {[RESULT_SUCCEEDED] = &state->succeeded,
                                  [RESULT_FAILED] = ending->is_final ? &state->failed : &state->retries,
                                  [RESULT_SKIPPED] = &state->skipped,
-                                 [RESULT_CANCELLED] = &state->cancelled,
+                                 [RESULT_STOPPED] = &state->cancelled,
                                  [RESULT_LOST] = &state->lost};
     ++*counters[ending->result];
     if (run->stop == STOP_TIMEOUT)
@@ -287,7 +300,7 @@ static void ping_end(const struct ending *ending)
         run->started.ns == 0 || ending->result == RESULT_LOST)
         return;
     char path[16] = "/fail";
-    if (run->end.exited && ending->result != RESULT_CANCELLED && run->stop != STOP_TIMEOUT)
+    if (run->end.exited && ending->result != RESULT_STOPPED && run->stop != STOP_TIMEOUT)
         (void)snprintf(path, sizeof path, "/%d", ending->result == RESULT_SUCCEEDED ? 0 : run->end.code);
     size_t size = 0;
     const char *tail = run->capture == NULL ? NULL : capture_tail(run->capture, &size);

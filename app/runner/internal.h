@@ -20,6 +20,7 @@ enum {
     CODE_SKIPPED = 1004,
     CODE_CANCELLED = 1005,
     CODE_NOT_BEGUN = 1006, /* handed back before its process was started */
+    CODE_NOT_OK = 1007,    /* exit status 0, which is not among ok_codes */
 };
 
 /* Crashes of the runner during one firing after which it counts as failed. */
@@ -76,6 +77,7 @@ const struct job_command *run_command_of(const struct run *run);
 char *run_id(const char *job, hora_instant planned);
 /* How a process ended. */
 enum run_result run_result_of(const struct run *run);
+const char *run_result_name(enum run_result result);
 int run_code(const struct run *run, enum run_result result);
 /* A code in a word or two: "ok", "exit 3", "timeout". */
 void code_describe(int code, char *text, size_t size);
@@ -131,8 +133,8 @@ void simulation_begin(struct runner *runner);
 /* ---- stop.c ---- */
 
 void runner_stop(struct runner *runner, hora_ns within);
-/* A run has ended: a request may wait for that. */
-void runner_changed(struct runner *runner);
+/* A run has ended: it may be the last one of a runner that is to end. */
+void runner_run_ended(struct runner *runner);
 
 /* ---- events.c ---- */
 

@@ -178,12 +178,13 @@ static bool has_delay(const struct job *job)
  * also planned after a later time that comes before it. A delay counts from `from` itself. */
 static hora_instant planned_after(struct job_state *state, hora_instant from, bool is_delay)
 {
-    bool is_known = state->planned.is_known && state->planned.reloads == state->runner->reloads &&
+    int64_t reloads = state->runner->reloads + state->runner->failed_reloads;
+    bool is_known = state->planned.is_known && state->planned.reloads == reloads &&
                     (state->planned.from.ns == from.ns ||
                      (!is_delay && state->planned.from.ns < from.ns && from.ns < state->planned.time.ns));
     if (!is_known) {
         state->planned.is_known = true;
-        state->planned.reloads = state->runner->reloads;
+        state->planned.reloads = reloads;
         state->planned.from = from;
         state->planned.time = job_next_time(state->job, from);
     }

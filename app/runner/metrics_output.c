@@ -16,6 +16,7 @@
 #include "command.h"
 #include "runner/metrics_http.h"
 #include "runner/runner.h"
+#include "text.h"
 
 struct metrics {
     struct runner *runner;
@@ -79,14 +80,6 @@ static void write_due(void *arg)
     loop_timer_start(&metrics->timer, metrics->every);
 }
 
-static char *joined(const char *first, const char *second)
-{
-    size_t size = strlen(first) + strlen(second) + 1;
-    char *text = memory(size);
-    (void)snprintf(text, size, "%s%s", first, second);
-    return text;
-}
-
 struct metrics *metrics_new(struct runner *runner, const struct job_settings *settings)
 {
     struct metrics *metrics = memory(sizeof *metrics);
@@ -101,8 +94,8 @@ struct metrics *metrics_new(struct runner *runner, const struct job_settings *se
         }
     }
     if (settings->metrics_file != NULL) {
-        metrics->path = joined(settings->metrics_file, "");
-        metrics->new_path = joined(settings->metrics_file, ".new");
+        metrics->path = text_copy(settings->metrics_file);
+        metrics->new_path = text_format("%s.new", settings->metrics_file);
         loop_timer_start(&metrics->timer, 0);
     }
     return metrics;

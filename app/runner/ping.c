@@ -38,6 +38,7 @@
 #include <hora/version.h>
 
 #include "command.h"
+#include "text.h"
 
 enum {
     BODY_MAX = 10 * 1024,
@@ -113,11 +114,6 @@ static char *copy_bytes(const char *bytes, size_t size)
     return copy;
 }
 
-static char *copy_text(const char *text)
-{
-    return copy_bytes(text, strlen(text));
-}
-
 /* Returns the parts of an address, which curl_url_cleanup frees; NULL with a text if it is not one. */
 static CURLU *parse(const char *address, const char **reterr_reason)
 {
@@ -186,7 +182,7 @@ static char *make_url(CURLU *parts, const char *path, const char *rid)
         curl_url_set(parts, CURLUPART_QUERY, query, CURLU_APPENDQUERY) == CURLUE_OK &&
         curl_url_set(parts, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK &&
         curl_url_get(parts, CURLUPART_URL, &url, 0) == CURLUE_OK)
-        copy = copy_text(url);
+        copy = text_copy(url);
     free(whole);
     curl_free(old);
     curl_free(url);
@@ -304,7 +300,7 @@ static void ping_lost(struct pinger *pinger, struct ping *ping, const char *why)
     }
     if (pinger->failing_count < FAILING_MAX) {
         struct failing *failing = memory(sizeof *failing);
-        *failing = (struct failing){.address = copy_text(ping->address), .lost = 1};
+        *failing = (struct failing){.address = text_copy(ping->address), .lost = 1};
         *link = failing;
         pinger->failing_count++;
     }
@@ -594,7 +590,7 @@ static char *job_with(const struct runner *runner, const char *address)
 {
     for (size_t i = 0; i < runner->job_count; i++)
         if (runner->jobs[i]->job->ping == address)
-            return copy_text(runner->jobs[i]->name);
+            return text_copy(runner->jobs[i]->name);
     return NULL;
 }
 
@@ -624,10 +620,10 @@ void pinger_send(struct pinger *pinger, const char *address, const char *path, c
         }
     }
     struct ping *ping = memory(sizeof *ping);
-    *ping = (struct ping){.address = copy_text(address),
-                          .rid = copy_text(rid),
+    *ping = (struct ping){.address = text_copy(address),
+                          .rid = text_copy(rid),
                           .job = job_with(pinger->runner, address),
-                          .place = copy_text(place),
+                          .place = text_copy(place),
                           .url = url,
                           .body = copy_bytes(body, body == NULL ? 0 : body_size),
                           .body_size = body == NULL ? 0 : body_size};

@@ -38,7 +38,7 @@ static enum run_result result_of_shutdown(const struct run *run)
 {
     if (run->started.ns == 0 || run->job->on_crash == CRASH_RERUN)
         return RESULT_LOST;
-    return run->job->on_crash == CRASH_SKIP ? RESULT_CANCELLED : RESULT_FAILED;
+    return run->job->on_crash == CRASH_SKIP ? RESULT_STOPPED : RESULT_FAILED;
 }
 
 enum run_result run_result_of(const struct run *run)
@@ -50,7 +50,7 @@ enum run_result run_result_of(const struct run *run)
         return RESULT_FAILED;
     case STOP_CANCELLED:
     case STOP_REPLACED:
-        return RESULT_CANCELLED;
+        return RESULT_STOPPED;
     case STOP_LOST:
         return RESULT_LOST;
     case STOP_SHUTDOWN: /* it may have succeeded in time */
@@ -61,6 +61,12 @@ enum run_result run_result_of(const struct run *run)
     }
 }
 
+const char *run_result_name(enum run_result result)
+{
+    static const char *const names[] = {"succeeded", "failed", "skipped", "stopped", "lost"};
+    return names[result];
+}
+
 static int code_of_failure(const struct run *run)
 {
     if (run->stop == STOP_TIMEOUT)
@@ -69,7 +75,9 @@ static int code_of_failure(const struct run *run)
         return CODE_CRASHED;
     if (!run->process_ended)
         return run->start_error != NULL ? CODE_NOT_STARTED : CODE_CRASHED;
-    return run->end.exited ? run->end.code : CODE_SIGNAL + run->end.code;
+    if (run->end.exited)
+        return run->end.code != 0 ? run->end.code : CODE_NOT_OK;
+    return CODE_SIGNAL + run->end.code;
 }
 
 void code_describe(int code, char *text, size_t size)
@@ -78,7 +86,7 @@ void code_describe(int code, char *text, size_t size)
         [CODE_TIMEOUT - CODE_TIMEOUT] = "timeout",         [CODE_NOT_STARTED - CODE_TIMEOUT] = "not started",
         [CODE_INTERRUPTED - CODE_TIMEOUT] = "interrupted", [CODE_CRASHED - CODE_TIMEOUT] = "interrupted",
         [CODE_SKIPPED - CODE_TIMEOUT] = "skipped",         [CODE_CANCELLED - CODE_TIMEOUT] = "cancelled",
-        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started"};
+        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started",   [CODE_NOT_OK - CODE_TIMEOUT] = "exit 0"};
     if (code == 0)
         (void)snprintf(text, size, "ok");
     else if (code < CODE_SIGNAL)
@@ -86,7 +94,7 @@ void code_describe(int code, char *text, size_t size)
     else if (code < CODE_TIMEOUT)
         (void)snprintf(text, size, "signal %d", code - CODE_SIGNAL);
     else
-        (void)snprintf(text, size, "%s", code <= CODE_NOT_BEGUN ? names[code - CODE_TIMEOUT] : "unknown");
+        (void)snprintf(text, size, "%s", code <= CODE_NOT_OK ? names[code - CODE_TIMEOUT] : "unknown");
 }
 
 int run_code(const struct run *run, enum run_result result)
@@ -96,7 +104,7 @@ int run_code(const struct run *run, enum run_result result)
         return 0;
     case RESULT_SKIPPED:
         return CODE_SKIPPED;
-    case RESULT_CANCELLED:
+    case RESULT_STOPPED:
         return CODE_CANCELLED;
     case RESULT_LOST:
         return run->started.ns == 0 ? CODE_NOT_BEGUN : CODE_INTERRUPTED;
@@ -130,7 +138,7 @@ int run_describe_end(const struct run *run, enum run_result result, char *text, 
         return snprintf(text, size, "succeeded");
     case RESULT_SKIPPED:
         return snprintf(text, size, "%s", run->reason != NULL ? run->reason : "");
-    case RESULT_CANCELLED:
+    case RESULT_STOPPED:
         return snprintf(text, size, "%s",
                         run->stop == STOP_REPLACED   ? "replaced by the next run"
                         : run->stop == STOP_SHUTDOWN ? "stopped with the runner"
@@ -248,11 +256,10 @@ json_t *run_note(const struct run *run, enum run_result result)
 
 json_t *run_record(const struct run *run, enum run_result result)
 {
-    static const char *const results[] = {"succeeded", "failed", "skipped", "cancelled", "lost"};
     const char *job = run->job == NULL ? job_of_key(run->runner, run->key) : run->job->name;
     double seconds = run->started.ns == 0 ? 0 : (double)(run->ended.ns - run->started.ns) / 1e9;
     return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:o}", "job", job, "run", run->id,
-                     "outcome", results[result], "code", run_code(run, result), "planned",
+                     "outcome", run_result_name(result), "code", run_code(run, result), "planned",
                      json_instant(run->planned), "started", json_instant(run->started), "ended",
                      json_instant(run->ended), "seconds", seconds, "attempt", run->attempt, "fence",
                      (json_int_t)run->fence, "note", run_note(run, result));
@@ -297,9 +304,8 @@ static const char *outcome_name(hora_run_outcome outcome)
     case HORA_RUN_SUCCEEDED:
         return "succeeded";
     case HORA_RUN_FAILED:
+    case HORA_RUN_GAVE_UP: /* the difference is "retried" */
         return "failed";
-    case HORA_RUN_GAVE_UP:
-        return "gave-up";
     case HORA_RUN_LOST:
         return "lost";
     case HORA_RUN_SKIPPED:
@@ -318,12 +324,12 @@ json_t *record_to_json(const struct runner *runner, const hora_run_record *recor
     json_t *note = record->note_size == 0 ? NULL : json_loadb(record->note, record->note_size, 0, NULL);
     double seconds = record->started.ns == 0 ? 0 : (double)(record->ended.ns - record->started.ns) / 1e9;
     json_t *result = json_pack(
-        "{s:I, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
-        (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record->outcome), "code",
-        record->code, "planned", json_instant(record->planned), "started", json_instant(record->started),
-        "ended", json_instant(record->ended), "seconds", seconds, "attempt", record->attempt, "fence",
-        (json_int_t)record->fence, "node", (json_int_t)record->node, "skipped", (json_int_t)record->skipped,
-        "note", note != NULL ? note : json_null());
+        "{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
+        (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record->outcome), "retried",
+        record->outcome == HORA_RUN_FAILED, "code", record->code, "planned", json_instant(record->planned),
+        "started", json_instant(record->started), "ended", json_instant(record->ended), "seconds", seconds,
+        "attempt", record->attempt, "fence", (json_int_t)record->fence, "node", (json_int_t)record->node,
+        "skipped", (json_int_t)record->skipped, "note", note != NULL ? note : json_null());
     free(id);
     return result;
 }

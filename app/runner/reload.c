@@ -267,6 +267,7 @@ void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
     runner->reloading = true;
     notify_reloading();
     runner_use(runner, jobs);
+    runs_admit(runner); /* a limit may be higher now */
     struct reload *reload = memory(sizeof *reload);
     *reload =
         (struct reload){.runner = runner, .agreement = agreement_new(runner), .reply = reply, .arg = arg};

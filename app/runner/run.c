@@ -15,7 +15,7 @@
  *               |      |
  *            DRAINING <'
  *               |
- *            run_finish: succeeded, failed (with another attempt or not), cancelled, lost
+ *            run_finish: succeeded, failed (with another attempt or not), stopped, lost
  *
  * run_finish is in finish.c, processes are in run_process.c. */
 #include <assert.h>
@@ -356,6 +356,8 @@ static void report_start(struct run *run)
     json_t *fields = json_pack("{s:s, s:i, s:i, s:o, s:I, s:b}", "run", run->id, "attempt", run->attempt,
                                "pid", (int)run->process.pid, "planned", json_instant(run->planned), "fence",
                                (json_int_t)run->fence, "by_hand", run->by_hand);
+    if (run->hook != NULL)
+        json_object_set_new(fields, "hook", json_string(run->hook));
     if (run->runner->simulation != NULL)
         event_report(run->runner, EVENT_INFO, "start", run->job->name, fields, "attempt %d", run->attempt);
     else
@@ -414,6 +416,8 @@ static void begin(struct run *run)
     if (!run_start_process(run, guard)) {
         run_explain(run, "the guard cannot be started: %s", run->start_error);
         run_finish(run, RESULT_SKIPPED);
+    } else if (run->job->timeout > 0) {
+        loop_timer_start(&run->timer, run->job->timeout);
     }
 }
 
@@ -464,6 +468,7 @@ static void timer_fired(void *arg)
     case RUN_DELAYED:
         wait_for_room(run);
         break;
+    case RUN_GUARDED:
     case RUN_RUNNING:
         run_stop(run, STOP_TIMEOUT);
         break;
@@ -477,7 +482,6 @@ static void timer_fired(void *arg)
         run_process_done(run);
         break;
     case RUN_WAITING:
-    case RUN_GUARDED:
     default:
         break;
     }

@@ -131,10 +131,18 @@ static bool set_user(struct start *start, const struct run *run, char *reason)
     const struct job *job = run->job;
     if (job->user == NULL && job->user_group == NULL)
         return true;
+    char own[16];
+    (void)snprintf(own, sizeof own, "%u", (unsigned)geteuid());
     start->spec.set_user = true;
-    return process_find_user(job->user, job->user_group, &start->spec.user, &start->spec.group,
-                             &start->groups, &start->spec.group_count, &start->home, reason,
-                             REASON_SIZE) == 0;
+    if (process_find_user(job->user != NULL ? job->user : own, job->user_group, &start->spec.user,
+                          &start->spec.group, &start->groups, &start->spec.group_count, &start->home, reason,
+                          REASON_SIZE) < 0)
+        return false;
+    if (job->user == NULL) { /* the same user in another group stays where the runner is */
+        free(start->home);
+        start->home = NULL;
+    }
+    return true;
 }
 
 /* Opens a file in memory with the text for standard input, or /dev/null. */

@@ -60,10 +60,10 @@ enum stop_reason {
 /* How a run ended. */
 enum run_result {
     RESULT_SUCCEEDED,
-    RESULT_FAILED,    /* exit status, signal, could not be started, timeout */
-    RESULT_SKIPPED,   /* guard, grace, on_crash: skip */
-    RESULT_CANCELLED, /* cancelled or replaced */
-    RESULT_LOST,      /* the lease was lost, or the runner ended: another run will follow */
+    RESULT_FAILED,  /* exit status, signal, could not be started, timeout */
+    RESULT_SKIPPED, /* guard, grace, on_crash: skip */
+    RESULT_STOPPED, /* cancelled or replaced, or stopped with the runner and on_crash: skip */
+    RESULT_LOST,    /* the lease was lost, or the runner ended: another run will follow */
 };
 
 /* A set of jobs from one reading of the files, counted by its users. */
@@ -111,7 +111,7 @@ struct run {
     char *input; /* for standard input, instead of that of the job; NULL: none */
     int cgroup;  /* -1: none */
     struct capture *capture;
-    struct loop_timer timer;     /* DELAYED, RUNNING (timeout), STOPPING (kill), DRAINING */
+    struct loop_timer timer;     /* DELAYED, GUARDED and RUNNING (timeout), STOPPING (kill), DRAINING */
     struct loop_timer pretended; /* simulate.c: the end of its process */
     char *reason;                /* why it was skipped or failed without a process */
     int64_t skipped_during;      /* planned times that were skipped while it ran */
@@ -141,7 +141,7 @@ struct job_state {
     hora_ns late_sum;
     struct { /* the latest answer of job_next_time, for metrics.c */
         bool is_known;
-        int64_t reloads; /* of the runner, at that time */
+        int64_t reloads; /* of the runner, with failed ones, at that time */
         hora_instant from, time;
     } planned;
 };
@@ -214,7 +214,6 @@ struct runner {
     struct loop_fd signals_watch;
     struct loop_timer trim_timer; /* deletes old records */
     struct watchdog *watchdog;    /* notify.c */
-    struct ended_wait *waits;     /* requests that wait until no run is in hand: commands.c */
     int exit_status;
 };
 
@@ -283,7 +282,7 @@ struct history_question {
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg);
 /* Virtual clock only: lets time pass. With `settle`, time stands still while a process runs, and the reply comes
- * when no run is in hand. */
+ * when none does. A run that waits for a later time does not count. */
 void runner_request_clock(struct runner *runner, hora_ns by, bool settle, reply_fn reply, void *arg);
 
 /* ---- control/server.c ---- */

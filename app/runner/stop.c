@@ -45,6 +45,12 @@ static void report(struct runner *runner, const struct stopping *stopping)
                  stopping->left == 0 ? "nothing was left" : "runs were left, and will be repeated");
 }
 
+void runner_run_ended(struct runner *runner)
+{
+    if (runner->durable_is_stopped && runner->runs == NULL)
+        loop_stop(runner->loop);
+}
+
 static void stopped(void *arg)
 {
     struct stopping *stopping = arg;
@@ -59,7 +65,7 @@ static void stopped(void *arg)
             run_finish(run, RESULT_LOST);
     }
     runner->durable_is_stopped = true;
-    runner_changed(runner);
+    runner_run_ended(runner);
 }
 
 static void hand_back_what_waits(struct runner *runner)

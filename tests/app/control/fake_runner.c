@@ -14,6 +14,7 @@
 #include "command.h"
 #include "control/times.h"
 #include "fake.h"
+#include "text.h"
 
 enum { KEPT_MOST = 16 };
 
@@ -21,14 +22,15 @@ enum { KEPT_MOST = 16 };
 static const char infos[] =
     "[{'job':'backup','description':'\\u6bce\\u65e5\\u306e\\u30d0\\u30c3\\u30af\\u30a2\\u30c3\\u30d7 of all "
     "databases','schedule':'at 03:00, Europe/Paris','state':'waiting','next':'2026-11-18T02:00:00Z',"
-    "'attempts':0,'failures_in_a_row':0,'last_end':'2026-11-17T02:04:10Z','last_code':0,"
+    "'attempts':0,'failures_in_a_row':0,'last_end':'2026-11-17T02:04:10Z','last':'ok','last_code':0,"
     "'last_success':'2026-11-17T02:04:10Z','tags':['nightly','db'],'overlap':'skip','runs':[]},"
     "{'job':'closed','schedule':'at 08:00, UTC, not on holidays','state':'waiting',"
     "'next':'2026-11-20T08:00:00Z','tags':[],'overlap':'skip','runs':[]},"
     "{'job':'fails','schedule':'on "
     "request','state':'waiting','next':null,'tags':[],'overlap':'skip','runs':[]},"
     "{'job':'flaky','schedule':'every 5 min','state':'given-up','next':null,'failures_in_a_row':3,"
-    "'last_end':'2026-11-17T10:00:01Z','last_code':1,'last_success':'2026-11-16T09:00:00Z','tags':[],"
+    "'last_end':'2026-11-17T10:00:01Z','last':'signal "
+    "9','last_code':265,'last_success':'2026-11-16T09:00:00Z','tags':[],"
     "'overlap':'skip','runs':[]},"
     "{'job':'hello','schedule':'on "
     "request','state':'waiting','next':null,'tags':[],'overlap':'skip','runs':[]},"
@@ -38,29 +40,31 @@ static const char infos[] =
     "'runs':[]},"
     "{'job':'poll','schedule':'every 5 "
     "min','state':'paused','paused_since':'2026-11-17T09:00:00Z','next':null,"
-    "'last_end':'2026-11-17T08:55:01Z','last_code':0,'last_success':'2026-11-17T08:55:01Z','tags':[],"
+    "'last_end':'2026-11-17T08:55:01Z','last':'ok','last_code':0,'last_success':'2026-11-17T08:55:01Z','tags'"
+    ":[],"
     "'overlap':'skip','runs':[]},"
     "{'job':'report','schedule':'every 20 min','state':'running','next':'2026-11-17T12:20:00Z',"
-    "'planned':'2026-11-17T11:40:00Z','tags':[],'group':'db','overlap':'queue','node':'here','runs':[]},"
+    "'planned':'2026-11-17T11:40:00Z','tags':[],'group':'db','overlap':'queue','node':1,'runs':[]},"
     "{'job':'spread-out','schedule':'every 1 h','state':'waiting','next':'2026-11-17T12:03:12Z','tags':[],"
     "'overlap':'skip','runs':[]}]";
 
 static const char records[] =
     "[{'id':7,'job':'backup','run':'backup@20261117T020000Z','outcome':'succeeded','code':0,"
     "'planned':'2026-11-17T02:00:00Z','started':'2026-11-17T02:00:00.012Z','ended':'2026-11-17T02:04:10Z',"
-    "'seconds':249.988,'attempt':1,'fence':12,'node':'here','skipped':0,"
+    "'seconds':249.988,'attempt':1,'fence':12,'node':1,'skipped':0,"
     "'note':{'exit':0,'tail':'dumping\\ndone\\n','output_lines':2,'host':'here','pid':999}},"
     "{'id':6,'job':'flaky','run':'flaky@20261117T100000Z','outcome':'gave-up','code':1,"
     "'planned':'2026-11-17T10:00:00Z','started':'2026-11-17T10:00:00Z','ended':'2026-11-17T10:00:01Z',"
-    "'seconds':1.0,'attempt':2,'fence':11,'node':'here','skipped':0,'note':{'exit':1,'tail':'no route\\n'}},"
-    "{'id':5,'job':'flaky','run':'flaky@20261117T095500Z','outcome':'failed','code':-9,"
+    "'seconds':1.0,'attempt':2,'fence':11,'node':1,'skipped':0,'note':{'reason':'exit status "
+    "1','exit':1,'tail':'no route\\n'}},"
+    "{'id':5,'job':'flaky','run':'flaky@20261117T095500Z','outcome':'failed','code':1000,"
     "'planned':'2026-11-17T09:55:00Z','started':'2026-11-17T09:55:00Z','ended':'2026-11-17T09:56:00Z',"
-    "'seconds':60,'attempt':1,'fence':10,'node':'here','skipped':0,'note':{'signal':9,'timeout':true}},"
+    "'seconds':60,'attempt':1,'fence':10,'node':1,'skipped':0,'note':{'reason':'timeout'}},"
     "{'id':4,'job':'poll','run':'poll@20261117T085500Z','outcome':'succeeded','code':0,"
     "'planned':'2026-11-17T08:55:00Z','started':'2026-11-17T08:55:00Z','ended':'2026-11-17T08:55:01Z',"
-    "'seconds':1,'attempt':1,'fence':9,'node':'here','skipped':0,'note':{'exit':0}},"
+    "'seconds':1,'attempt':1,'fence':9,'node':1,'skipped':0,'note':{'exit':0}},"
     "{'id':3,'job':'backup','run':'backup@20261116T020000Z','outcome':'skipped',"
-    "'planned':'2026-11-16T02:00:00Z','attempt':1,'fence':8,'node':'here','skipped':1,"
+    "'planned':'2026-11-16T02:00:00Z','attempt':1,'fence':8,'node':1,'skipped':1,"
     "'note':{'reason':'guard: exit status 1'}}]";
 
 struct follower {
@@ -114,14 +118,6 @@ static json_t *parse(const char *text)
     return json;
 }
 
-static char *copy_of(const char *text)
-{
-    if (text == NULL)
-        return NULL;
-    size_t size = strlen(text) + 1;
-    return memcpy(memory(size), text, size);
-}
-
 static hora_instant at(const char *text)
 {
     hora_instant time = {0};
@@ -138,7 +134,7 @@ static struct job *add_job(const char *name, hora_ns every)
     struct fake *f = &fake;
     size_t i = f->runner.job_count++;
     struct job *job = &f->jobs[i];
-    *job = (struct job){.name = copy_of(name), .enabled = true, .place = {"jobs.yaml", 10 * (int)i + 1, 3}};
+    *job = (struct job){.name = text_copy(name), .enabled = true, .place = {"jobs.yaml", 10 * (int)i + 1, 3}};
     if (every > 0) {
         f->triggers[i] = (struct job_trigger){.kind = TRIGGER_EVERY, .period = every};
         job->triggers = &f->triggers[i];
@@ -167,14 +163,14 @@ static void add_jobs(void)
     (void)error;
     struct job *closed = add_job("closed", HORA_HOURS(24));
     closed->triggers[0].from = at("2026-11-01T08:00:00Z");
-    f->calendar_names[0] = copy_of("holidays");
+    f->calendar_names[0] = text_copy("holidays");
     closed->calendars = f->calendars;
     closed->calendar_names = f->calendar_names;
     closed->calendar_count = 1;
     (void)add_job("fails", 0);
     (void)add_job("flaky", HORA_MINUTES(5));
     struct job_after *after = memory(sizeof *after);
-    *after = (struct job_after){.job = copy_of("backup"), .when = AFTER_SUCCESS};
+    *after = (struct job_after){.job = text_copy("backup"), .when = AFTER_SUCCESS};
     struct job *hello = add_job("hello", 0);
     hello->after = after;
     hello->after_count = 1;
@@ -182,7 +178,7 @@ static void add_jobs(void)
     add_job("nightly", HORA_HOURS(24))->enabled = false;
     (void)add_job("poll", HORA_MINUTES(5));
     struct job *report = add_job("report", HORA_MINUTES(20));
-    f->group = (struct job_group){.name = copy_of("db"), .limit = 1};
+    f->group = (struct job_group){.name = text_copy("db"), .limit = 1};
     f->group_state = (struct group_state){.name = f->group.name, .limit = 1, .running = 1};
     import->group = report->group = &f->group;
     import->overlap = OVERLAP_REPLACE;
@@ -201,19 +197,22 @@ static void add_runs(void)
     struct run *report = &f->runs[0];
     *report = (struct run){.runner = &f->runner,
                            .job = runner_find(&f->runner, "report")->job,
-                           .id = copy_of("report@20261117T114000Z"),
+                           .id = text_copy("report@20261117T114000Z"),
                            .attempt = 2,
                            .fence = 13,
                            .planned = at("2026-11-17T11:40:00Z"),
                            .started = at("2026-11-17T11:46:00Z"),
                            .run_state = RUN_RUNNING,
+                           .group = &f->group_state,
+                           .has_room = true,
                            .process = {.pid = 4711}};
     struct run *import = &f->runs[1];
     *import = (struct run){.runner = &f->runner,
                            .job = runner_find(&f->runner, "import")->job,
-                           .id = copy_of("import@20261117T115000Z"),
+                           .id = text_copy("import@20261117T115000Z"),
                            .attempt = 1,
                            .planned = at("2026-11-17T11:50:00Z"),
+                           .group = &f->group_state,
                            .run_state = RUN_WAITING};
     f->runner.runs = import;
     import->next = report;
@@ -222,10 +221,10 @@ static void add_runs(void)
 struct runner *fake_runner_new(const char *socket_path, const struct control_limits *limits)
 {
     struct fake *f = &fake;
-    *f = (struct fake){.runner = {.node_name = copy_of("here"),
+    *f = (struct fake){.runner = {.node_name = text_copy("here"),
                                   .loop = loop_new(NULL),
-                                  .socket_path = copy_of(socket_path),
-                                  .store_address = copy_of("sqlite:/var/lib/hora/store.db"),
+                                  .socket_path = text_copy(socket_path),
+                                  .store_address = text_copy("sqlite:/var/lib/hora/store.db"),
                                   .store_is_connected = true,
                                   .started = at("2026-11-17T00:00:00Z"),
                                   .running = 1,
@@ -235,7 +234,7 @@ struct runner *fake_runner_new(const char *socket_path, const struct control_lim
     f->runner.jobs = f->by_name;
     f->runner.groups = f->groups;
     f->groups[0] = &f->group_state;
-    f->runner.log_directory = copy_of("/nonexistent");
+    f->runner.log_directory = text_copy("/nonexistent");
     add_jobs();
     add_runs();
     f->runner.control = control_new_limited(&f->runner, limits);
@@ -333,7 +332,7 @@ hora_instant job_next_time(const struct job *job, hora_instant after)
 char *metrics_text(const struct runner *runner)
 {
     (void)runner;
-    return copy_of("# TYPE hora_jobs gauge\nhora_jobs 10\n");
+    return text_copy("# TYPE hora_jobs gauge\nhora_jobs 10\n");
 }
 
 /* ---- logs ---- */
@@ -370,7 +369,8 @@ struct follower *follower_add(struct runner *runner, const char *job, const char
                               follower_fn receive, void *arg)
 {
     struct follower *follower = memory(sizeof *follower);
-    *follower = (struct follower){runner->followers, copy_of(job), copy_of(run), wants_output, receive, arg};
+    *follower =
+        (struct follower){runner->followers, text_copy(job), text_copy(run), wants_output, receive, arg};
     runner->followers = follower;
     return follower;
 }
@@ -434,7 +434,7 @@ static void put_output(struct runner *runner, const char *job, const char *run, 
         free(f->log);
         f->log = more;
     }
-    f->log[f->log_count++] = (struct log_line){copy_of(run), copy_of(text)};
+    f->log[f->log_count++] = (struct log_line){text_copy(run), text_copy(text)};
     publish(runner,
             json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "kind", "output", "time", "2026-11-17T12:00:00Z",
                       "job", job, "run", run, "attempt", 2, "stream", "out", "text", text));
@@ -447,10 +447,17 @@ void fake_runner_output(struct runner *runner, const char *text)
 
 static void put_end(struct runner *runner, const char *job, const char *run, int status, bool retry)
 {
-    publish(runner, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s}", "kind", "end", "time",
-                              "2026-11-17T12:00:00Z", "job", job, "run", run, "outcome",
-                              status == 0 ? "succeeded" : "failed", "exit", status, "retry", retry, "text",
-                              status == 0 ? "succeeded" : "failed: exit status 3"));
+    /* The run is in hand while its end is reported. */
+    char *id = text_copy(run);
+    struct run ended = {
+        .id = id, .next = runner->runs, .process_ended = true, .end = {.exited = true, .code = status}};
+    runner->runs = &ended;
+    publish(runner, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s}", "kind", retry ? "retry" : "end",
+                              "time", "2026-11-17T12:00:00Z", "job", job, "run", run, "level",
+                              status == 0 ? "info" : "error", "attempt", retry ? 1 : 2, "final", !retry,
+                              "text", status == 0 ? "succeeded" : "failed: exit status 3"));
+    runner->runs = ended.next;
+    free(id);
 }
 
 void fake_runner_end(struct runner *runner, int status, bool retry)
@@ -550,13 +557,13 @@ void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
 {
     (void)runner;
     note("reload");
-    answer(json_pack("{s:b, s:i, s:i, s:i}", "ok", 1, "added", 1, "changed", 2, "removed", 0), reply, arg);
+    answer(json_pack("{s:b, s:i, s:i, s:i}", "ok", 1, "jobs", 10, "changed", 2, "removed", 0), reply, arg);
 }
 
 void runner_request_stop(struct runner *runner, hora_ns within, reply_fn reply, void *arg)
 {
     (void)runner;
-    note("stop %lld", (long long)(within / HORA_SECONDS(1)));
+    note("stop %lld", (long long)(within < 0 ? -1 : within / HORA_SECONDS(1)));
     fake.is_stopped = true;
     answer(json_pack("{s:b}", "ok", 1), reply, arg);
 }

@@ -214,7 +214,7 @@ static void handle_line(struct driver *driver, const char *line)
     json_t *command = json_loads(line, 0, NULL);
     const char *what = text_of(command, "do");
     if (strcmp(what, "pass") == 0)
-        (void)loop_pass(driver->runner.loop, number_of(command, "ns"), passed, NULL);
+        (void)loop_pass(driver->runner.loop, number_of(command, "ns"), NULL, passed, NULL);
     else if (strcmp(what, "end") == 0)
         end(driver, number_of(command, "timeout"));
     else

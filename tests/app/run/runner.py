@@ -3,12 +3,16 @@
 
 A test is a script that is given the path of the command. Most tests use a virtual clock: time passes only in
 Runner.advance, so they take milliseconds and are exact. A Runner has a directory of its own, with the job file, the
-store, the control socket and the logs. No function sleeps: wait() waits for an event of the runner, and fails after a
-minute.
+store, the control socket and the logs; jobs run there. It is on a file system in memory if there is one, because the
+store waits for the disk. No function sleeps: wait() waits for an event of the runner, gone() for the end of a process,
+and both fail after a minute.
+
+A job that must stay in progress reads a line of a Gate, which the test opens.
 """
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -21,6 +25,7 @@ from pathlib import Path
 HORA = os.path.abspath(sys.argv[1])
 START = "2026-01-05T00:00:00Z"  # a Monday
 PATIENCE = 60
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) and "TMPDIR" not in os.environ else None
 _checks = 0
 _failures = []
 
@@ -42,49 +47,108 @@ def finish():
     sys.exit(1 if _failures else 0)
 
 
+def is_alive(pid):
+    """True if a process exists and is not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def gone(pid, patience=PATIENCE):
+    """Wait for the end of a process, which need not be a child."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    ended = bool(poll.poll(patience * 1000))
+    os.close(fd)
+    return ended
+
+
+class Gate:
+    """A named pipe in the directory of a runner. A job that reads a line of it, with `read x < gate`, waits until the
+    test opens the gate. A job that writes to it, with `echo $$ > told`, tells the test something."""
+
+    def __init__(self, runner, name):
+        self.path = runner.directory / name
+        if not self.path.exists():
+            os.mkfifo(self.path)
+            self.path.chmod(0o666)
+        self.fd = os.open(self.path, os.O_RDWR)  # so that no side ever waits for the other to open it
+        self.rest = b""
+
+    def open(self, count=1):
+        os.write(self.fd, b"\n" * count)
+
+    def line(self):
+        """The next line that a job has written."""
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        while b"\n" not in self.rest:
+            if not poll.poll(PATIENCE * 1000):
+                raise RuntimeError(f"nothing was written to {self.path}")
+            self.rest += os.read(self.fd, 4096)
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line.decode()
+
+    def number(self):
+        return int(self.line())
+
+
 class Runner:
     """A runner with these jobs. `clock` is the start of its virtual clock; None means the clock of the machine."""
 
     def __init__(self, jobs, clock=START, options=(), directory=None, store=None, environment=None, name="jobs.yaml",
                  start=True):
         self.owns_directory = directory is None
-        self.directory = Path(directory or tempfile.mkdtemp(prefix="hora-run-"))
+        self.directory = Path(directory or tempfile.mkdtemp(prefix="hora-run-", dir=MEMORY))
+        self.directory.chmod(0o755)  # jobs may run as other users
         self.file = self.directory / name
         self.socket_path = self.directory / "control.sock"
         self.store = store or f"sqlite:{self.directory}/state.db"
         self.clock, self.options = clock, list(options)
         self.environment = environment
+        self.syncs = 0
+        self.gate = Gate(self, "gate")  # for jobs that wait
+        self.told = Gate(self, "told")  # for jobs that tell
         if jobs is not None:
             self.file.write_text(jobs)
         self.process = None
         if start:
             self.start()
 
-    def start(self, clock=None, wrapper=(), ready=True):
-        words = [*wrapper, HORA, "run", "--json", "--store", self.store, "--socket", str(self.socket_path), "--logs",
+    def start(self, clock=None, wrapper=(), ready=True, json=True):
+        words = [*wrapper, HORA, "run", *(["--json"] if json else []), "--store", self.store, "--socket", str(self.socket_path), "--logs",
                  str(self.directory / "logs"), *self.options, str(self.file)]
         if clock or self.clock:
             words[-1:-1] = ["--clock", f"virtual={clock or self.clock}"]
-        self.events, self.errors = [], ""
+        self.words = words
+        self.events, self.lines, self.errors = [], [], ""
         self.changed = threading.Condition()
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         cwd=self.directory, env={**os.environ, **(self.environment or {})})
-        self.readers = [threading.Thread(target=self._read_events, daemon=True),
+        self.readers = [threading.Thread(target=self._read_output, args=[json], daemon=True),
                         threading.Thread(target=self._read_errors, daemon=True)]
         for reader in self.readers:
             reader.start()
         if ready:
-            self.wait(lambda: self.find("ready") or self.process.poll() is not None, "the runner is ready")
+            self.wait(lambda: any("ready" in line for line in self.lines) or "--quiet" in words or
+                      self.process.poll() is not None, "the runner is ready")
             if self.process.poll() is not None:
                 self.readers[1].join()
                 raise RuntimeError(f"the runner ended at its start: {self.errors}")
             if self.clock:
                 self.request("clock", by="0s")  # the durable scheduler has started, too
 
-    def _read_events(self):
+    def _read_output(self, is_json):
         for line in self.process.stdout:
             with self.changed:
-                self.events.append(json.loads(line))
+                self.lines.append(line.decode().rstrip("\n"))
+                if is_json:
+                    self.events.append(json.loads(line))
                 self.changed.notify_all()
         with self.changed:
             self.changed.notify_all()
@@ -104,8 +168,8 @@ class Runner:
         return [event["text"] for event in self.find(kind, job)]
 
     def starts(self, job=None):
-        """The planned times of all starts of a job."""
-        return [event["planned"] for event in self.find("start", job)]
+        """The planned times of all starts of a job, without those of its hooks."""
+        return [event["planned"] for event in self.find("start", job, hook=None)]
 
     def output(self, job=None):
         return [event["text"] for event in self.find("output", job)]
@@ -146,7 +210,17 @@ class Runner:
         """Let virtual time pass. With `settle` it stands still while a process runs."""
         answer = self.request("clock", by=by, settle=settle)
         check(answer["ok"], f"clock {by}: {answer}")
+        self.sync()
         return answer.get("now")
+
+    def sync(self):
+        """Wait until all that the runner has printed so far has been read here: a request that it refuses is an event."""
+        if "--quiet" in self.options or "--json" not in self.words:
+            return
+        self.syncs += 1
+        run = f"sync-{self.syncs}"
+        self.request("cancel", run=run)
+        self.wait(lambda: any(event["text"].startswith(f"cancel {run},") for event in self.events[-50:]), run)
 
     def jobs(self):
         return {job["job"]: job for job in self.request("list")["jobs"]}
