@@ -15,8 +15,9 @@ static uint64_t weight_of(uint64_t number)
 }
 
 /* Splits a tree into the nodes before `node` and those after it. */
-static void split(hora__memory_tree_compare compare, hora__memory_tree_node *root, const hora__memory_tree_node *node,
-                  hora__memory_tree_node **ret_before, hora__memory_tree_node **ret_after)
+static void split(hora__memory_tree_compare compare, hora__memory_tree_node *root,
+                  const hora__memory_tree_node *node, hora__memory_tree_node **ret_before,
+                  hora__memory_tree_node **ret_after)
 {
     while (root != NULL) {
         int order = compare(root, node);
@@ -76,7 +77,8 @@ void hora__memory_tree_remove(hora__tree *tree, hora__memory_tree_node *node)
 }
 
 /* The first node whose comparison with `probe` is at least `least`. */
-static hora__memory_tree_node *find_first(const hora__tree *tree, const hora__memory_tree_node *probe, int least)
+static hora__memory_tree_node *find_first(const hora__tree *tree, const hora__memory_tree_node *probe,
+                                          int least)
 {
     hora__memory_tree_node *found = NULL, *node = tree->root;
     while (node != NULL) {
