@@ -9,11 +9,12 @@ build     = cmake --build build/$(1) --parallel $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run test test-full bench bench-store soak lint format docs build install uninstall dist clean \
+.PHONY: help run demo test test-full bench bench-store soak lint format docs build install uninstall dist clean \
 	force
 
 help:
-	@echo 'make run        build hora, and run hora demo: a scheduler at work, for 20 seconds'
+	@echo 'make run        build hora, and run the jobs of examples/jobs.yaml until Ctrl-C, or for SECONDS=20'
+	@echo 'make demo       build hora, and run hora demo: a scheduler at work, for 20 seconds'
 	@echo 'make test       build and run the short tests: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, comparison with the JDK, ...'
 	@echo 'make lint       check layout, documentation and format, and run the static analysers'
@@ -28,11 +29,17 @@ help:
 	@echo 'make uninstall  remove what the last make install installed: PREFIX, DESTDIR'
 	@echo 'make dist       make the archives of a release, with finished manual pages, in build/dist'
 	@echo 'make clean      remove the folder build'
-	@echo 'Packages that run, test, lint, docs, bench and soak need are installed; HORA_NO_INSTALL=1 only'
-	@echo 'lists them.'
+	@echo 'Packages that run, demo, test, lint, docs, bench and soak need are installed; HORA_NO_INSTALL=1'
+	@echo 'only lists them.'
 
 run:
 	@tools/setup run
+	$(call configure,dev) >/dev/null
+	$(call build,dev) --target hora_command
+	@tools/run-example build/dev/app/hora build/run $(SECONDS)
+
+demo:
+	@tools/setup demo
 	$(call configure,dev) >/dev/null
 	$(call build,dev) --target hora_command
 	build/dev/app/hora demo $(DEMO)

@@ -143,8 +143,8 @@ void demo_keys_list(const struct demo *demo, struct demo_view *view)
 {
     view->key_count = KEYS;
     for (int i = 0; i < KEYS; i++)
-        view->keys[i] = (struct view_key){keys[i].keys, keys[i].label, keys[i].title,
-                                          keys[i].is_on != NULL && keys[i].is_on(demo)};
+        view->keys[i] = (struct panel_key){keys[i].keys, keys[i].label, keys[i].title,
+                                           keys[i].is_on != NULL && keys[i].is_on(demo)};
 }
 
 void demo_keys_help(void)

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* demo_layout.c - the arrangement of the screen of the demo
  *
- * An arrangement is a stack of panels from top to bottom. A list of grants, the most important first, shares
- * out the rows among them: each grant lets one panel have up to a number of rows. The lists are made for 24
- * rows; smaller screens stop earlier in the list, and larger ones reach its end. Wide screens have two
- * stacks side by side. */
+ * An arrangement is a stack of panels from top to bottom (panels.h). The lists of grants are made for 24 rows.
+ * Wide screens have two stacks side by side. */
 #include <stddef.h>
 
 #include "demo_panels.h"
+#include "panels.h"
 
 enum {
-    PANELS_MOST = 16,
-    ALL = 1000,         /* as many rows as the panel can use */
     WIDE_COLUMNS = 132, /* the smallest screen with two stacks */
     WIDE_ROWS = 30,
     CHART_ROWS = 6,       /* of the charts of the smallest such screen */
@@ -19,92 +16,78 @@ enum {
     BETWEEN = 3           /* columns between the stacks */
 };
 
-struct grant {
-    enum panel panel;
-    int rows; /* the panel has this many rows, if there are enough left */
-};
-
-struct stack {
-    enum panel panels[PANELS_MOST]; /* from top to bottom */
-    int count;
-    struct grant grants[2 * PANELS_MOST];
-    int grant_count;
-};
-
-static const struct stack narrow = {
-    {PANEL_TITLE, PANEL_RATE, PANEL_LATE, PANEL_GAP, PANEL_WORKERS, PANEL_GAP, PANEL_SERIES, PANEL_GAP,
-     PANEL_CLASS, PANEL_WHY, PANEL_TASKS, PANEL_LOG, PANEL_KEYS},
-    13,
-    {{PANEL_TITLE, 1},   {PANEL_KEYS, ALL},    {PANEL_RATE, 1},     {PANEL_WORKERS, 3}, {PANEL_SERIES, 4},
-     {PANEL_LATE, 1},    {PANEL_LOG, 1},       {PANEL_CLASS, 1},    {PANEL_WHY, 1},     {PANEL_WORKERS, 5},
-     {PANEL_SERIES, 6},  {PANEL_WHY, 2},       {PANEL_SERIES, ALL}, {PANEL_WHY, ALL},   {PANEL_LOG, 2},
-     {PANEL_GAP, 1},     {PANEL_WORKERS, ALL}, {PANEL_GAP, 2},      {PANEL_LOG, 3},     {PANEL_GAP, 3},
-     {PANEL_RATE, 2},    {PANEL_LATE, 2},      {PANEL_LOG, 5},      {PANEL_RATE, 4},    {PANEL_LATE, 3},
-     {PANEL_TASKS, ALL}, {PANEL_LOG, ALL}},
-    27,
-};
-
-static const struct stack wide_left = {
-    {PANEL_WORKERS, PANEL_GAP, PANEL_CLASS, PANEL_WHY, PANEL_GAP, PANEL_TASKS},
-    6,
-    {{PANEL_WORKERS, 5},
-     {PANEL_CLASS, 1},
-     {PANEL_WHY, ALL},
-     {PANEL_GAP, 2},
-     {PANEL_TASKS, 6},
-     {PANEL_WORKERS, ALL},
-     {PANEL_TASKS, ALL}},
-    7,
-};
-
-static const struct stack wide_right = {
-    {PANEL_SERIES, PANEL_GAP, PANEL_LOG},
-    3,
-    {{PANEL_SERIES, ALL}, {PANEL_GAP, 1}, {PANEL_LOG, ALL}},
-    3,
-};
-
-/* Adds rows to the panels of a kind, from top to bottom. `rows` is for all of them together, of which one gap
- * has one. Returns how many rows are left. */
-static int give(const struct stack *stack, const struct demo_view *view, int columns, struct grant grant,
-                int left, int *rows)
+static int stack_rows(const void *view, int panel, int columns)
 {
-    int have = 0;
-    for (int i = 0; i < stack->count; i++)
-        have += stack->panels[i] == grant.panel ? rows[i] : 0;
-    for (int i = 0; i < stack->count && left > 0; i++) {
-        if (stack->panels[i] != grant.panel)
-            continue;
-        int room = panel_rows(view, grant.panel, columns) - rows[i];
-        int more = grant.rows - have;
-        more = more < room ? more : room;
-        more = more < left ? more : left;
-        if (more > 0) {
-            rows[i] += more;
-            have += more;
-            left -= more;
-        }
-    }
-    return left;
+    return panel_rows(view, (enum panel)panel, columns);
 }
 
-/* Draws a stack into an area. */
-static void draw_stack(const struct stack *stack, const struct demo_view *view, struct area area)
+static void stack_draw(const void *view, int panel, struct area area)
 {
-    int rows[PANELS_MOST] = {0};
-    int left = area.rows;
-    for (int i = 0; i < stack->grant_count; i++)
-        left = give(stack, view, area.columns, stack->grants[i], left, rows);
-    int row = 0;
-    for (int i = 0; i < stack->count; i++) {
-        /* The last panel is at the bottom: it has the keys, or nothing is left below the log. */
-        if (i == stack->count - 1 && stack->panels[i] == PANEL_KEYS)
-            row += left;
-        if (rows[i] > 0)
-            panel_draw(view, stack->panels[i], area_part(area, row, rows[i], 0, area.columns));
-        row += rows[i];
-    }
+    panel_draw(view, (enum panel)panel, area);
 }
+
+static const struct panel_stack narrow = {
+    .panels = {PANEL_TITLE, PANEL_RATE, PANEL_LATE, PANEL_GAP, PANEL_WORKERS, PANEL_GAP, PANEL_SERIES,
+               PANEL_GAP, PANEL_CLASS, PANEL_WHY, PANEL_TASKS, PANEL_LOG, PANEL_KEYS},
+    .count = 13,
+    .grants = {{PANEL_TITLE, 1},
+               {PANEL_KEYS, GRANT_ALL},
+               {PANEL_RATE, 1},
+               {PANEL_WORKERS, 3},
+               {PANEL_SERIES, 4},
+               {PANEL_LATE, 1},
+               {PANEL_LOG, 1},
+               {PANEL_CLASS, 1},
+               {PANEL_WHY, 1},
+               {PANEL_WORKERS, 5},
+               {PANEL_SERIES, 6},
+               {PANEL_WHY, 2},
+               {PANEL_SERIES, GRANT_ALL},
+               {PANEL_WHY, GRANT_ALL},
+               {PANEL_LOG, 2},
+               {PANEL_GAP, 1},
+               {PANEL_WORKERS, GRANT_ALL},
+               {PANEL_GAP, 2},
+               {PANEL_LOG, 3},
+               {PANEL_GAP, 3},
+               {PANEL_RATE, 2},
+               {PANEL_LATE, 2},
+               {PANEL_LOG, 5},
+               {PANEL_RATE, 4},
+               {PANEL_LATE, 3},
+               {PANEL_TASKS, GRANT_ALL},
+               {PANEL_LOG, GRANT_ALL}},
+    .grant_count = 27,
+    .last = PANEL_KEYS,
+    .rows = stack_rows,
+    .draw = stack_draw,
+};
+
+static const struct panel_stack wide_left = {
+    .panels = {PANEL_WORKERS, PANEL_GAP, PANEL_CLASS, PANEL_WHY, PANEL_GAP, PANEL_TASKS},
+    .count = 6,
+    .grants = {{PANEL_WORKERS, 5},
+               {PANEL_CLASS, 1},
+               {PANEL_WHY, GRANT_ALL},
+               {PANEL_GAP, 2},
+               {PANEL_TASKS, 6},
+               {PANEL_WORKERS, GRANT_ALL},
+               {PANEL_TASKS, GRANT_ALL}},
+    .grant_count = 7,
+    .last = -1,
+    .rows = stack_rows,
+    .draw = stack_draw,
+};
+
+static const struct panel_stack wide_right = {
+    .panels = {PANEL_SERIES, PANEL_GAP, PANEL_LOG},
+    .count = 3,
+    .grants = {{PANEL_SERIES, GRANT_ALL}, {PANEL_GAP, 1}, {PANEL_LOG, GRANT_ALL}},
+    .grant_count = 3,
+    .last = -1,
+    .rows = stack_rows,
+    .draw = stack_draw,
+};
 
 /* Draws two stacks side by side, below the title and two charts and above the keys. */
 static void draw_wide(const struct demo_view *view, struct area area)
@@ -119,8 +102,8 @@ static void draw_wide(const struct demo_view *view, struct area area)
     panel_draw(view, PANEL_TITLE, area_part(area, 0, 1, 0, area.columns));
     panel_draw(view, PANEL_RATE, area_part(area, 2, charts, 0, half));
     panel_draw(view, PANEL_LATE, area_part(area, 2, charts, right, half));
-    draw_stack(&wide_left, view, area_part(area, top, rows, 0, half));
-    draw_stack(&wide_right, view, area_part(area, top, rows, right, half));
+    panels_draw(&wide_left, view, area_part(area, top, rows, 0, half));
+    panels_draw(&wide_right, view, area_part(area, top, rows, right, half));
     panel_draw(view, PANEL_KEYS, area_part(area, area.rows - keys, keys, 0, area.columns));
 }
 
@@ -130,5 +113,5 @@ void demo_layout(const struct demo_view *view, struct canvas *canvas)
     if (area.columns >= WIDE_COLUMNS && area.rows >= WIDE_ROWS)
         draw_wide(view, area);
     else
-        draw_stack(&narrow, view, area);
+        panels_draw(&narrow, view, area);
 }

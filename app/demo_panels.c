@@ -15,7 +15,6 @@ enum {
     CHART_ROWS_MOST = 8,    /* of a chart */
     WORD = 9,               /* columns of a heading to the left of a text */
     WHY_TYPICAL = 140,      /* characters of a long explanation */
-    WIDE_KEYS = 132,        /* columns from which keys have titles instead of labels */
     CLASS_WAITING_MOST = 12 /* marks for waiting tasks */
 };
 
@@ -186,33 +185,9 @@ static void draw_log(const struct demo_view *view, struct area area)
     }
 }
 
-/* ---- keys ---- */
-
-/* Draws all keys, in as many rows as they need, or only counts these rows if `is_drawn` is false. */
-static int lay_keys(const struct demo_view *view, struct area area, bool is_drawn)
-{
-    int row = 0;
-    int column = 0;
-    for (int i = 0; i < view->key_count; i++) {
-        const struct view_key *key = &view->keys[i];
-        const char *label = area.columns >= WIDE_KEYS ? key->title : key->label;
-        int width = (int)(strlen(key->key) + 1 + strlen(label));
-        if (column > 0 && column + width > area.columns) {
-            row++;
-            column = 0;
-        }
-        if (is_drawn) {
-            int at = area_put(area, row, column, key->is_on ? STYLE_KEY_ON : STYLE_KEY, key->key);
-            (void)area_put(area, row, at + 1, key->is_on ? STYLE_GOOD : STYLE_PLAIN, label);
-        }
-        column += width + (area.columns >= WIDE_KEYS ? 3 : 1);
-    }
-    return row + 1;
-}
-
 static void draw_keys(const struct demo_view *view, struct area area)
 {
-    (void)lay_keys(view, area, true);
+    (void)keys_draw(view->keys, view->key_count, area);
 }
 
 /* ---- all panels ---- */
@@ -234,7 +209,7 @@ int panel_rows(const struct demo_view *view, enum panel panel, int columns)
     case PANEL_LOG:
         return CANVAS_ROWS_MOST;
     case PANEL_KEYS:
-        return lay_keys(view, (struct area){.columns = columns}, false);
+        return keys_rows(view->keys, view->key_count, columns);
     case PANEL_TITLE:
     case PANEL_CLASS:
     case PANEL_GAP:

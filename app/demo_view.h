@@ -9,6 +9,7 @@
 #include <hora/hora.h>
 
 #include "canvas.h"
+#include "panels.h"
 
 enum {
     VIEW_WORKERS = 16, /* most threads */
@@ -57,14 +58,6 @@ struct view_task {
     hora_ns run;  /* the median */
 };
 
-/* A key and what it does. */
-struct view_key {
-    const char *key;
-    const char *label; /* a word */
-    const char *title; /* a few words, for wide screens */
-    bool is_on;        /* its effect lasts, and is on */
-};
-
 /* A message. */
 struct view_message {
     hora_ns at; /* since the start of the demo */
@@ -107,7 +100,7 @@ struct demo_view {
 
     struct view_message log[VIEW_LOG]; /* the latest first */
     int log_count;
-    struct view_key keys[VIEW_KEYS];
+    struct panel_key keys[VIEW_KEYS];
     int key_count;
 };
 

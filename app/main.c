@@ -34,6 +34,7 @@ static const char help[] =
     "  logs        the output of a run\n"
     "  events      what happens, as it happens\n"
     "  explain     why a job ran, did not run or does not run\n"
+    "  top         a live overview\n"
     "  show        a job as it was read, with all defaults\n"
     "  metrics     its metrics for Prometheus\n"
     "\n"
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
         {"events", events_command},   {"explain", explain_command}, {"show", show_command},
         {"metrics", metrics_command}, {"pause", pause_command},     {"resume", resume_command},
         {"cancel", cancel_command},   {"reload", reload_command},   {"stop", stop_command},
-        {"clock", clock_command},
+        {"clock", clock_command},     {"top", top_command},
 #endif
     };
 

@@ -34,7 +34,7 @@ static const char help[] =
     "  --crontab FORM     how to read crontabs: user, or system (with a user in each entry)\n"
     "  --zone NAME        the zone of jobs that do not name one; default: that of the machine\n"
     "  --watch            reload when a file changes\n"
-    "  --quiet            print warnings and errors only\n"
+    "  -q, --quiet        print warnings and errors only\n"
     "  --no-output        do not print the output of jobs\n"
     "  --json             print events as JSON, one object on each line\n"
     "  --lease DURATION   how long other nodes wait before they take over from this one; default: 5s\n"

@@ -17,7 +17,7 @@
 
 #include "output.h"
 
-enum { LINES_DEFAULT = 24, COLUMNS_DEFAULT = 80 };
+enum { LINES_DEFAULT = 24, COLUMNS_DEFAULT = 80, SEQUENCE_MS = 25 };
 
 static struct termios before;  /* the state that terminal_close restores */
 static bool keys_are_raw;      /* `before` is valid, and keys are read one by one */
@@ -140,6 +140,21 @@ static void stop(void)
     enter();
 }
 
+/* Reads the rest of a control sequence: keys such as arrows send ESC [ A, or ESC O A. Its bytes arrive
+ * together, or soon after each other. Returns the key; ESC if nothing follows. */
+static int read_sequence(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    unsigned char bytes[2] = {0, 0};
+    for (int i = 0; i < 2; i++)
+        if (poll(&input, 1, SEQUENCE_MS) <= 0 || read(STDIN_FILENO, &bytes[i], 1) != 1)
+            return i == 0 ? '\033' : TERMINAL_NO_KEY;
+    bool is_arrow = bytes[0] == '[' || bytes[0] == 'O';
+    return is_arrow && bytes[1] == 'A'   ? TERMINAL_UP
+           : is_arrow && bytes[1] == 'B' ? TERMINAL_DOWN
+                                         : TERMINAL_NO_KEY;
+}
+
 int terminal_key(int milliseconds)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -158,7 +173,7 @@ int terminal_key(int milliseconds)
     unsigned char key;
     ssize_t count = read(STDIN_FILENO, &key, 1);
     if (count == 1)
-        return key;
+        return key == '\033' ? read_sequence() : key;
     /* The terminal has gone: poll would report this again at once. */
     bool is_gone = (input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || (count < 0 && errno != EINTR);
     return is_gone ? TERMINAL_END : TERMINAL_NO_KEY;

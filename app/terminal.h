@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
-/* Results of terminal_key that are not keys. */
+/* Results of terminal_key that are not characters. */
 enum {
     TERMINAL_NO_KEY = 0, /* the time is over */
     TERMINAL_END = -1, /* the program should end: SIGINT, SIGTERM, SIGHUP, SIGQUIT, or no terminal is left */
     TERMINAL_REDRAW = -2, /* the size has changed, or the program was stopped and continues */
+    TERMINAL_UP = -3,     /* arrows */
+    TERMINAL_DOWN = -4,
 };
 
 /* Returns true if standard output is a terminal that can be redrawn: TERM is set, and not to "dumb". If

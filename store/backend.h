@@ -51,7 +51,7 @@
  *             if_exists says, and retime, pause and resume find nothing
  *   key       names the firing that has it, or else the dead task with the greatest id. put does not look at
  *             dead tasks. Changes by the id of a forked row are about the row with the key of its series
- *   revive    keeps id and fence; planned = due = now, attempt = gave_up = 0
+ *   revive    keeps id and fence; planned = due = the given time or now, attempt = gave_up = 0
  *   outcome   a run that has ended (hora__settle_has_run) sets last_end and last_code, one that has succeeded
  *             last_success, any outcome gave_up, also in the row with the key if the row was forked. ADVANCE
  *             and DEAD set gave_up without an outcome, too
@@ -273,7 +273,7 @@ typedef struct hora__change {
     hora__change_kind kind;
     const char *key; /* or */
     int64_t id;
-    int64_t due; /* RETIME */
+    int64_t due; /* RETIME and REVIVE; a time in the past means now */
 } hora__change;
 
 typedef struct hora__backend_ops hora__backend_ops;

@@ -292,7 +292,7 @@ static int pause_row(hora__memory *memory, hora__row *row, bool paused, int64_t 
     return 1;
 }
 
-static int revive_row(hora__memory *memory, hora__row *row, int64_t now, hora_error *reason)
+static int revive_row(hora__memory *memory, hora__row *row, int64_t due, int64_t now, hora_error *reason)
 {
     assert(row->dead);
     if (row->key != NULL && hora__row_by_key(memory, row->key->data) != NULL)
@@ -301,7 +301,7 @@ static int revive_row(hora__memory *memory, hora__row *row, int64_t now, hora_er
                                   row->key->data, (long long)row->id);
     hora__row_unlink(memory, row);
     row->dead = false;
-    row->planned = row->due = now;
+    row->planned = row->due = due > now ? due : now;
     row->attempt = 0;
     row->gave_up = 0;
     hora__row_link(memory, row);
@@ -341,7 +341,7 @@ static int change_row(hora__memory *memory, hora__row *row, const hora__change *
     case HORA__CHANGE_RESUME:
         return pause_row(memory, row, false, now);
     case HORA__CHANGE_REVIVE:
-        return revive_row(memory, row, now, reason);
+        return revive_row(memory, row, change->due, now, reason);
     }
     return hora__store_refuse(reason, HORA_EINVAL, NULL, "%d is not a kind of change", (int)change->kind);
 }

@@ -137,6 +137,7 @@ static int revive(hora__pg_link *link, const hora__change *change, hora__pg_para
                   hora_error *reason)
 {
     add_dead(parameters, change);
+    hora__pg_add_integer(parameters, change->due);
     hora__pg_send_begin(link);
     int before = link->is_pooled ? 2 : 1;
     hora__pg_send(link, HORA__PG_REVIVE, parameters);

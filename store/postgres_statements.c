@@ -330,11 +330,12 @@ X(RESUME,                                                                       
     " WHERE id = $1::bigint AND paused RETURNING due")                                                      \
 X(REVIVE,                                                                                                   \
     "WITH d AS (DELETE FROM @dead WHERE id = coalesce($2::bigint, (SELECT max(id) FROM @dead"               \
-    " WHERE key = $1::text)) RETURNING *), e AS MATERIALIZED (SELECT d.*, @now() AS now,"                   \
+    " WHERE key = $1::text)) RETURNING *), e AS MATERIALIZED (SELECT d.*,"                                  \
+    " greatest($3::bigint, @now()) AS wanted,"                                                              \
     " CASE WHEN d.recurring THEN nextval('@id') ELSE 0 END AS series FROM d),"                              \
     " i AS (INSERT INTO @firing (id, series, handler, key, lane, history, revision, planned, due, fence,"   \
     " firings, last_end, last_code, last_success, definition, payload) SELECT id, series, handler, key,"    \
-    " lane, history, revision, now, now, fence, firings, last_end, last_code, last_success,"                \
+    " lane, history, revision, wanted, wanted, fence, firings, last_end, last_code, last_success,"          \
     " CASE WHEN NOT recurring THEN definition END, CASE WHEN NOT recurring THEN payload END FROM e"         \
     " ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id),"                                    \
     " r AS (INSERT INTO @series (id, key, revision, definition, payload) SELECT series, key, 1, definition,"\

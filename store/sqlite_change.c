@@ -96,9 +96,10 @@ static int revive(edit *change, hora_error *reason)
         return hora__store_refuse(reason, HORA_EEXIST, "key",
                                   "a task with the key of task %lld has been put since that died",
                                   (long long)id);
-    hora__sqlite_run2(connection, HORA__SQL_REVIVE, id, change->now);
+    int64_t due = change->wanted->due > change->now ? change->wanted->due : change->now;
+    hora__sqlite_run2(connection, HORA__SQL_REVIVE, id, due);
     hora__sqlite_run1(connection, HORA__SQL_DELETE_DEAD, id);
-    change->wake = change->now;
+    change->wake = due;
     return 0;
 }
 

@@ -242,9 +242,9 @@ int hora_store_resume(hora_store *store, const char *key, int64_t id, hora_error
     return change(store, HORA__CHANGE_RESUME, key, id, (hora_instant){0}, reason);
 }
 
-int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_error *reason)
+int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_instant at, hora_error *reason)
 {
-    return change(store, HORA__CHANGE_REVIVE, key, id, (hora_instant){0}, reason);
+    return change(store, HORA__CHANGE_REVIVE, key, id, at, reason);
 }
 
 /* ---- looking ---- */

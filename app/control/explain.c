@@ -66,25 +66,23 @@ static void say_schedule(struct explanation *explanation)
 
 /* ---- what keeps it from running ---- */
 
-/* Returns what happened to a run, as the end of a sentence. */
-static const char *outcome_words(const char *outcome)
+/* Returns what happened to a run, for a sentence. */
+static const char *outcome_words(const json_t *record)
 {
-    static const char *const words[][2] = {{"gave-up", "failed"},
-                                           {"failed", "failed and was tried again"},
-                                           {"lost", "was lost"},
-                                           {"skipped", "was skipped"},
-                                           {"stopped", "was stopped"}};
+    static const char *const words[][2] = {
+        {"lost", "was lost"}, {"skipped", "was skipped"}, {"stopped", "was stopped"}};
+    const char *outcome = field_text(record, "outcome");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(outcome, words[i][0]) == 0)
             return words[i][1];
-    return outcome;
+    return field_is_true(record, "retried") ? "failed and was tried again" : outcome;
 }
 
 /* Writes how a run ended: "failed (exit status 1)". */
 static void describe_end(const json_t *record, char *text, size_t size)
 {
     const char *reason = field_text(json_object_get(record, "note"), "reason");
-    const char *outcome = outcome_words(field_text(record, "outcome"));
+    const char *outcome = outcome_words(record);
     (void)snprintf(text, size, *reason != '\0' ? "%s (%s)" : "%s", outcome, reason);
 }
 
@@ -369,14 +367,12 @@ static void say_missed(struct explanation *explanation)
 
 static void say_records(struct explanation *explanation)
 {
-    size_t i;
-    json_t *record;
     if (json_array_size(explanation->records) == 0) {
         say(explanation, "It has not run yet.");
         return;
     }
-    json_array_foreach(explanation->records, i, record)
-    {
+    for (size_t i = 0; i < json_array_size(explanation->records); i++) {
+        const json_t *record = json_array_get(explanation->records, i);
         char end[TEXT / 2];
         describe_end(record, end, sizeof end);
         const char *started = field_text(record, "started");
@@ -390,8 +386,7 @@ static void say_records(struct explanation *explanation)
             say(explanation, "The run at %s %s.", started, end);
     }
     const json_t *last = json_array_get(explanation->records, 0);
-    if (field_is(last, "outcome", "failed") || field_is(last, "outcome", "gave-up") ||
-        field_is(last, "outcome", "lost"))
+    if (field_is(last, "outcome", "failed") || field_is(last, "outcome", "lost"))
         explanation->is_wrong = true;
 }
 

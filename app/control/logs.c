@@ -208,14 +208,13 @@ static void send_record(struct logs *logs)
 static void send_pending(struct logs *logs)
 {
     struct request *request = logs->request;
-    size_t i;
-    json_t *event;
     if (logs->lines == 0 && json_array_size(logs->recent) == 0)
         send_record(logs);
-    json_array_foreach(logs->recent, i, event) request_event(request, event);
+    for (size_t i = 0; i < json_array_size(logs->recent); i++)
+        request_event(request, json_array_get(logs->recent, i));
     logs->lines += (int64_t)json_array_size(logs->recent);
     size_t known = overlap(logs->recent, logs->pending);
-    for (i = known; i < json_array_size(logs->pending); i++)
+    for (size_t i = known; i < json_array_size(logs->pending); i++)
         request_event(request, json_array_get(logs->pending, i));
     logs->live = true;
     request->drained = NULL;

@@ -165,10 +165,9 @@ static void status_request(struct request *request)
 static void listed(json_t *reply, void *arg)
 {
     struct request *request = arg;
-    size_t i;
-    json_t *info;
-    json_array_foreach(json_object_get(reply, "jobs"), i, info)
-    {
+    const json_t *jobs = json_object_get(reply, "jobs");
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        json_t *info = json_array_get(jobs, i);
         const char *name = json_string_value(json_object_get(info, "job"));
         const struct job_state *state = name != NULL ? runner_find(request->runner, name) : NULL;
         if (state == NULL)

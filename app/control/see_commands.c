@@ -395,13 +395,12 @@ static void print_history(const struct view *view, json_t *records)
     for (size_t i = 0; i < json_array_size(records); i++) {
         const json_t *record = json_array_get(records, i);
         const json_t *ended = json_object_get(record, "ended");
-        const char *outcome = field_text(record, "outcome");
         if (!json_is_string(ended))
             ended = json_object_get(record, "planned");
         table_add(table, STYLE_DIM, VIEW_TIME(view, ended));
         table_add(table, STYLE_PLAIN, VIEW_RELATIVE(view, ended));
         table_add(table, STYLE_BOLD, field_text(record, "job"));
-        table_add(table, view_outcome_style(outcome), view_outcome(outcome));
+        table_add(table, view_outcome_style(record), view_outcome(record));
         table_add(table, STYLE_PLAIN, field_text(json_object_get(record, "note"), "reason"));
         if (json_is_number(json_object_get(record, "seconds")))
             table_add(table, STYLE_PLAIN, TOOK(field_number(record, "seconds")));

@@ -66,7 +66,7 @@ static enum style kind_style(const json_t *event)
     if (field_is(event, "kind", "error") || field_is(event, "kind", "give-up"))
         return STYLE_BAD;
     if (field_is(event, "kind", "end"))
-        return field_is(event, "level", "info") ? STYLE_GOOD : STYLE_BAD;
+        return view_outcome_style(event);
     if (field_is(event, "kind", "warn") || field_is(event, "kind", "retry") ||
         field_is(event, "kind", "skip"))
         return STYLE_WARN;

@@ -5,8 +5,9 @@
  *
  * `run` with "wait" sends the events of the run it has started, and with "output" its output as well, until
  * the run ends. The run may start before the runner has told its id. So the request follows the job first and
- * keeps the events until the id is known. If a run of the job is in progress, the new one follows it and
- * gets its id when it starts. */
+ * keeps the events until the runner has answered. If a run of the job is in progress, the new one follows it and
+ * gets its id when it starts. If the same is asked for again before the run starts, by another client or by a job
+ * that it runs after, there is one run for both, with the id of the later one. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,11 +55,12 @@ void events_request(struct request *request)
 
 struct wait {
     struct follower *follower;
-    json_t *early;  /* events before the id was known; NULL: it is known */
-    json_t *others; /* ids of the runs of the job that were in hand when a further one was asked for */
-    char *run;      /* NULL: not known yet */
-    bool answered;  /* the runner has answered */
-    bool stopped;   /* the client wants no more events */
+    json_t *early;    /* events before the runner has answered */
+    json_t *others;   /* ids of the runs that were in hand before */
+    char *run;        /* NULL: not known yet */
+    bool has_started; /* the run, so that its id does not change any more */
+    bool answered;    /* the runner has answered */
+    bool stopped;     /* the client wants no more events */
 };
 
 /* Ends a request that waits for its run. The reference to the answer is taken. */
@@ -74,22 +76,13 @@ static void finish_wait(struct request *request, json_t *reply)
 }
 
 /* Makes the last line of the answer from the last event of a run. */
-static json_t *end_to_json(const struct request *request, const json_t *event)
+static json_t *end_to_json(const struct wait *wait, const json_t *event)
 {
-    const struct wait *wait = request->state;
-    const struct run *run = request->runner->runs; /* the run is in hand until its end has been reported */
-    bool is_good = field_is(event, "level", "info");
-    const char *outcome = field_is(event, "kind", "end")      ? (is_good ? "succeeded" : "failed")
-                          : field_is(event, "kind", "skip")   ? "skipped"
-                          : field_is(event, "kind", "cancel") ? "cancelled"
-                                                              : "lost";
-    json_t *reply =
-        json_pack("{s:b, s:s, s:s, s:s, s:I}", "ok", 1, "run", wait->run, "outcome", outcome, "text",
-                  field_text(event, "text"), "attempt", (json_int_t)field_count(event, "attempt"));
-    while (run != NULL && strcmp(run->id, wait->run) != 0)
-        run = run->next;
-    if (run != NULL && run->process_ended && !run->is_guard)
-        (void)json_object_set_new(reply, run->end.exited ? "exit" : "signal", json_integer(run->end.code));
+    static const char *const names[] = {"outcome", "text", "attempt", "seconds", "exit", "signal"};
+    json_t *reply = json_pack("{s:b, s:s}", "ok", 1, "run", wait->run);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (json_object_get(event, names[i]) != NULL)
+            (void)json_object_set(reply, names[i], json_object_get(event, names[i]));
     return reply;
 }
 
@@ -102,47 +95,54 @@ static bool pass_on(struct request *request, const json_t *event)
     request_event(request, event);
     if (!event_ends_run(event, wait->run))
         return false;
-    finish_wait(request, end_to_json(request, event));
+    finish_wait(request, end_to_json(wait, event));
     return true;
 }
 
-/* The id of the run is known: tells it, and sends the events that came before. */
-static void run_is_known(struct request *request, const char *run)
+/* The id of the run is known: tells it. */
+static void set_run(struct request *request, const char *run)
 {
     struct wait *wait = request->state;
-    wait->run = text_copy(run);
+    text_set(&wait->run, run);
     json_t *first = json_pack("{s:s, s:o, s:s?, s:s}", "kind", "accepted", "time",
                               times_to_json(loop_wall(request->runner->loop)), "job", request->question.job,
                               "run", wait->run);
     request_event(request, first);
     json_decref(first);
-    json_t *early = wait->early;
-    wait->early = NULL;
-    for (size_t i = 0; i < json_array_size(early); i++)
-        if (pass_on(request, json_array_get(early, i)))
-            break;
-    json_decref(early);
 }
 
-/* Returns true if a run was in hand when a further one was asked for. */
-static bool is_other(const struct wait *wait, const char *run)
+/* Returns true if an event is the first of a run that can be the one that was asked for. */
+static bool is_start(const struct wait *wait, const json_t *event)
 {
+    const char *run = field_text(event, "run");
+    bool begins = field_is(event, "kind", "start") || field_is_true(event, "final"); /* it may be skipped */
+    if (wait->has_started || !begins || json_object_get(event, "hook") != NULL)
+        return false;
     for (size_t i = 0; i < json_array_size(wait->others); i++)
         if (strcmp(json_string_value(json_array_get(wait->others, i)), run) == 0)
-            return true;
-    return false;
+            return false;
+    return wait->run == NULL || strcmp(wait->run, run) == 0 || field_is_true(event, "by_hand");
+}
+
+/* Finds out the run, and sends the event if it is one of it. Returns true if that has ended the request. */
+static bool consider(struct request *request, const json_t *event)
+{
+    struct wait *wait = request->state;
+    if (is_start(wait, event)) {
+        wait->has_started = true;
+        if (wait->run == NULL || !field_is(event, "run", wait->run))
+            set_run(request, field_text(event, "run"));
+    }
+    return wait->run != NULL && pass_on(request, event);
 }
 
 static void run_event(const json_t *event, void *arg)
 {
     struct request *request = arg;
     struct wait *wait = request->state;
-    const char *run = field_text(event, "run");
-    if (wait->run == NULL && wait->others != NULL && field_is(event, "kind", "start") && !is_other(wait, run))
-        run_is_known(request, run); /* the one that follows the run in progress */
-    if (wait->run != NULL)
-        (void)pass_on(request, event);
-    else if (wait->others == NULL && json_array_size(wait->early) < EARLY_MOST)
+    if (wait->answered)
+        (void)consider(request, event);
+    else if (json_array_size(wait->early) < EARLY_MOST)
         (void)json_array_append_new(wait->early, json_deep_copy(event));
 }
 
@@ -164,14 +164,14 @@ static void run_answered(json_t *reply, void *arg)
         finish_wait(request, reply);
         return;
     }
-    if (*field_text(reply, "run") != '\0') {
-        run_is_known(request, field_text(reply, "run"));
-    } else { /* it follows the one in progress, and has no id yet */
-        wait->others = json_array();
-        for (const struct run *run = request->runner->runs; run != NULL; run = run->next)
-            (void)json_array_append_new(wait->others, json_string(run->id));
-    }
+    if (*field_text(reply, "run") != '\0')
+        set_run(request, field_text(reply, "run"));
     json_decref(reply);
+    json_t *early = json_incref(wait->early);
+    for (size_t i = 0; i < json_array_size(early); i++)
+        if (consider(request, json_array_get(early, i)))
+            break;
+    json_decref(early);
 }
 
 static void run_accepted(json_t *reply, void *arg)
@@ -187,7 +187,9 @@ void run_request(struct request *request)
         return;
     }
     struct wait *wait = memory(sizeof *wait);
-    *wait = (struct wait){.early = json_array()};
+    *wait = (struct wait){.early = json_array(), .others = json_array()};
+    for (const struct run *run = request->runner->runs; run != NULL; run = run->next)
+        (void)json_array_append_new(wait->others, json_string(run->id));
     request->state = wait;
     request->stop = stop_wait;
     wait->follower = follower_add(request->runner, job, NULL, request->question.output, run_event, request);

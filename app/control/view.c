@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "control/fields.h"
 #include "control/times.h"
 #include "output.h"
 #include "terminal.h"
@@ -240,19 +241,17 @@ const char *view_relative(const struct view *view, const json_t *time, char *tex
     return times_from_json(time, &instant) ? times_relative(instant, view->now, text) : text;
 }
 
-const char *view_outcome(const char *outcome)
+const char *view_outcome(const json_t *record)
 {
-    if (strcmp(outcome, "gave-up") == 0)
-        return "failed";
-    return strcmp(outcome, "failed") == 0 ? "retried" : outcome;
+    return field_is_true(record, "retried") ? "retried" : field_text(record, "outcome");
 }
 
-enum style view_outcome_style(const char *outcome)
+enum style view_outcome_style(const json_t *record)
 {
-    if (strcmp(outcome, "succeeded") == 0)
+    if (field_is(record, "outcome", "succeeded"))
         return STYLE_GOOD;
-    bool is_bad = strcmp(outcome, "gave-up") == 0 || strcmp(outcome, "lost") == 0;
-    return is_bad ? STYLE_BAD : STYLE_WARN;
+    bool is_bad = field_is(record, "outcome", "failed") || field_is(record, "outcome", "lost");
+    return is_bad && !field_is_true(record, "retried") ? STYLE_BAD : STYLE_WARN;
 }
 
 enum style view_state_style(const char *state)

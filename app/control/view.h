@@ -86,12 +86,10 @@ const char *view_relative(const struct view *view, const json_t *time, char *tex
 #define VIEW_TIME(view, time)     view_time((view), (time), (char[TIME_TEXT]){0})
 #define VIEW_RELATIVE(view, time) view_relative((view), (time), (char[TIME_TEXT]){0})
 
-/* Returns the outcome of a run in a word for people. The store calls an attempt "failed" if another follows,
- * and "gave-up" if none does. */
-const char *view_outcome(const char *outcome);
-
+/* Returns the outcome of a run in a word: that of its record, or "retried" if another attempt followed. */
+const char *view_outcome(const json_t *record);
 /* The styles of outcomes of runs, and of states of jobs and runs. */
-enum style view_outcome_style(const char *outcome);
+enum style view_outcome_style(const json_t *record);
 enum style view_state_style(const char *state);
 
 #endif

@@ -96,7 +96,7 @@ struct capture *capture_new(const char *job, const char *run, int attempt, size_
         .job = copy_text(job),
         .run = copy_text(run),
         .attempt = attempt,
-        .log = log,
+        .log = job_log_ref(log),
         .line = line,
         .arg = arg,
         .tail_size = tail_size,
@@ -113,6 +113,7 @@ void capture_free(struct capture *capture)
     for (int i = 0; i < STREAMS; i++)
         free(capture->streams[i].shown.bytes);
     free(capture->tail.bytes);
+    job_log_close(capture->log);
     free(capture->job);
     free(capture->run);
     free(capture);

@@ -18,7 +18,7 @@
 
 enum stream { STREAM_OUT, STREAM_ERR };
 
-/* One line of output. `text` has no line end and is valid during the call. */
+/* One line of output. `text` has neither a line end nor a NUL at its end, and is valid during the call. */
 struct output_line {
     const char *run; /* id of the run */
     const char *job;
@@ -70,6 +70,8 @@ typedef void (*job_log_failed_fn)(const char *path, int error, void *arg);
  * call. A file that cannot be rotated is reported once too, and grows on. Only one thread uses logs. */
 struct job_log_file *job_log_open(const char *directory, const char *job, int64_t max_size, int max_files,
                                   job_log_failed_fn failed, void *arg);
+/* Counts one more reference, for which job_log_close is called as well; NULL is allowed. */
+struct job_log_file *job_log_ref(struct job_log_file *log);
 void job_log_write(struct job_log_file *log, const struct output_line *line);
 void job_log_flush(struct job_log_file *log);
 void job_log_close(struct job_log_file *log);

@@ -21,6 +21,7 @@ struct asked {
     char *job, *key; /* NULL: all jobs */
     hora_instant at;
     bool pause;
+    bool is_paused, is_queued; /* a run: the job is paused; it follows the one in progress */
     struct history_question history;
     char *run;
     json_t *result;
@@ -269,23 +270,50 @@ void runner_request_history(struct runner *runner, const struct history_question
 
 /* ---- run, pause, resume ---- */
 
-static int find_planned(const hora_durable_info *info, void *arg)
+/* What the store says of the next run of a job. Of several rows, one that no node has taken counts. */
+struct row {
+    bool is_there;
+    hora_durable_state state;
+    hora_instant planned, due;
+};
+
+static int find_row(const hora_durable_info *info, void *arg)
 {
-    struct asked *asked = arg;
-    if (info->state == HORA_DURABLE_CLAIMED && info->planned.ns != asked->at.ns)
-        asked->result = json_true(); /* it runs, and once more afterwards */
-    else
-        asked->at = info->planned;
+    struct row *row = arg;
+    if (!row->is_there || row->state == HORA_DURABLE_CLAIMED)
+        *row = (struct row){true, info->state, info->planned, info->due};
     return 0;
 }
 
+static struct row look(struct asked *asked)
+{
+    struct row row = {.is_there = false};
+    asked->error = hora_store_list(asked->runner->store, HORA_DURABLE_FILTER(.key = asked->key), find_row,
+                                   &row, &asked->reason);
+    if (asked->error == 0 && !row.is_there)
+        asked->error = HORA_ENOENT;
+    return row;
+}
+
+/* A run that starts in a moment is the one that is asked for. Otherwise the job gets a new time, unless a run is
+ * in progress: then it runs once more afterwards. That is so if a node still has the same firing. */
 static void ask_to_run(void *arg)
 {
     struct asked *asked = arg;
+    struct row before = look(asked);
+    asked->is_paused = before.state == HORA_DURABLE_PAUSED;
+    if (asked->error < 0 || asked->is_paused)
+        return;
+    if (before.state == HORA_DURABLE_WAITING && before.due.ns <= asked->at.ns) {
+        asked->at = before.planned;
+        return;
+    }
     asked->error = job_run_at(asked->runner, asked->key, asked->at, &asked->reason);
-    if (asked->error >= 0)
-        asked->error = hora_store_list(asked->runner->store, HORA_DURABLE_FILTER(.key = asked->key),
-                                       find_planned, asked, &asked->reason);
+    if (asked->error < 0)
+        return;
+    struct row after = look(asked);
+    asked->is_queued = after.state == HORA_DURABLE_CLAIMED && after.planned.ns == before.planned.ns;
+    asked->at = after.planned;
 }
 
 static void run_was_asked(void *arg)
@@ -293,7 +321,13 @@ static void run_was_asked(void *arg)
     struct asked *asked = arg;
     if (failed(asked))
         return;
-    bool queued = asked->result != NULL;
+    if (asked->is_paused) {
+        refuse(asked->reply, asked->arg, "job %s is paused; hora resume %s lets it run", asked->job,
+               asked->job);
+        asked_free(asked);
+        return;
+    }
+    bool queued = asked->is_queued;
     char *id = run_id(asked->job, asked->at);
     event_report(asked->runner, EVENT_INFO, "request", asked->job, NULL, "a run was asked for%s",
                  queued ? "; it follows the one in progress" : "");
@@ -329,9 +363,7 @@ static void ask_to_pause(void *arg)
     if (asked->error != HORA_ENOENT)
         return;
     /* A job that was given up continues with its next time, not now. */
-    asked->error = hora_store_revive(store, asked->key, 0, &asked->reason);
-    if (asked->error >= 0)
-        asked->error = hora_store_retime(store, asked->key, 0, asked->next, &asked->reason);
+    asked->error = hora_store_revive(store, asked->key, 0, asked->next, &asked->reason);
     if (asked->error >= 0)
         asked->error = 1;
 }

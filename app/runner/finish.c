@@ -58,14 +58,14 @@ static bool follows(const struct job *job, const char *name, enum run_result res
     return false;
 }
 
-/* Finds the jobs that run after this one. A run that was skipped or cancelled is neither. */
+/* Finds the jobs that run after this one; those that are not enabled run on request only. */
 static void find_followers(struct ending *ending)
 {
     struct run *run = ending->run;
     struct runner *runner = run->runner;
     ending->after = memory((runner->job_count + 1) * sizeof *ending->after);
     for (size_t i = 0; i < runner->job_count; i++)
-        if (follows(runner->jobs[i]->job, run->job->name, ending->result))
+        if (runner->jobs[i]->job->enabled && follows(runner->jobs[i]->job, run->job->name, ending->result))
             ending->after[ending->after_count++] = text_copy(runner->jobs[i]->key);
 }
 
@@ -135,7 +135,6 @@ static void run_free(void *arg)
     struct run *run = arg;
     loop_timer_free(&run->timer);
     loop_timer_free(&run->pretended);
-    capture_free(run->capture);
     job_set_unref(run->set);
     free(run->id);
     free(run->key);
@@ -169,6 +168,8 @@ static void finish_in_store(struct ending *ending)
     struct run *run = ending->run;
     struct runner *runner = run->runner;
     set_outcome(ending);
+    capture_free(run->capture);
+    run->capture = NULL;
     *run->link = run->next;
     if (run->next != NULL)
         run->next->link = run->link;

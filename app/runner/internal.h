@@ -64,6 +64,8 @@ __attribute__((format(printf, 2, 3))) void run_explain(struct run *run, const ch
 
 /* Starts the guard or the command of a run. Returns false if that is not possible; run->start_error says why. */
 bool run_start_process(struct run *run, const struct job_command *command);
+/* Reads what the pipes of a process that has ended contain now. A pipe holds less than is read here. */
+void run_read_rest(struct run *run);
 /* Closes pipes and descriptors, and kills what is left of the process, if anything. */
 void run_close_process(struct run *run);
 /* Sends a signal to the processes of a run. */
@@ -113,6 +115,8 @@ int job_run_at(struct runner *runner, const char *key, hora_instant at, hora_err
 
 /* Takes a set of jobs into use: makes, changes and removes job states, groups and settings. */
 void runner_use(struct runner *runner, struct jobs *jobs);
+/* Makes the store agree with the jobs, in the background, and then replies; reply may be NULL. */
+void runner_agree(struct runner *runner, reply_fn reply, void *arg);
 /* Frees all states; there must be no runs. */
 void runner_free_jobs(struct runner *runner);
 /* Watches the files for changes, if the options say so. */
@@ -120,6 +124,10 @@ void runner_watch_files(struct runner *runner);
 void runner_unwatch_files(struct runner *runner);
 void job_set_unref(struct job_set *set);
 struct job_set *job_set_ref(struct job_set *set);
+
+/* ---- zones.c ---- */
+
+void zones_watch(struct runner *runner);
 
 /* ---- simulate.c ---- */
 

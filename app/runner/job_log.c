@@ -404,6 +404,13 @@ struct job_log_file *job_log_open(const char *directory, const char *job, int64_
     return log;
 }
 
+struct job_log_file *job_log_ref(struct job_log_file *log)
+{
+    if (log != NULL)
+        log->references++;
+    return log;
+}
+
 void job_log_close(struct job_log_file *log)
 {
     if (log == NULL || --log->references > 0)

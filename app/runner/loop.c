@@ -29,7 +29,9 @@
 
 #include "command.h"
 
-enum { EVENTS = 64, MESSAGES_IN_A_ROW = 1000, ASKERS = 4 };
+/* A message may start a process, which takes a millisecond. Between a few of them the loop looks at descriptors, so
+ * that a crowd of new runs does not delay the end of those that are in progress. */
+enum { EVENTS = 64, MESSAGES_IN_A_ROW = 8, ASKERS = 4 };
 
 struct message {
     loop_message_fn fn;
@@ -168,9 +170,10 @@ static void pass(struct loop *loop);
 void loop_run(struct loop *loop)
 {
     while (!loop->stopped) {
-        (void)handle(loop, -1);
-        while (loop->passing)
+        while (loop->passing) /* perhaps since before the first turn */
             pass(loop);
+        if (!loop->stopped)
+            (void)handle(loop, -1);
     }
     while (loop->asking > 0)
         (void)handle(loop, -1);

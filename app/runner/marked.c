@@ -6,8 +6,9 @@
  * the environment with which a program was started.
  *
  * Each pass looks at all processes, kills those that are marked, and waits for their end on pidfds. A process
- * that was forked meanwhile is found by the next pass. Passes end when one finds nothing. Their number is
- * limited, because a process that the runner may not kill would be found for ever.
+ * that was forked meanwhile is found by the next pass. A process that is just executing a program shows no
+ * environment, so passes end when two have found nothing. Their number is limited, because a process that
+ * does not die would be found for ever.
  *
  * What it does not find: processes that the runner may not look at, and those that have overwritten their
  * environment. A cgroup finds those too. */
@@ -27,6 +28,7 @@
 
 enum {
     PASSES_MOST = 20,
+    QUIET_PASSES = 2,
     KILLED_MOST = 512,   /* processes that one pass kills; the next pass kills the others */
     END_WITHIN_MS = 250, /* how long a pass waits for the end of what it has killed */
     CHUNK = 32 * 1024,
@@ -163,8 +165,8 @@ int process_kill_marked(const char *mark)
     char *buffer = memory(pattern.size + CHUNK);
     struct killed *killed = memory(sizeof *killed);
     killed->group_count = 0;
-    for (int pass = 0; pass < PASSES_MOST && kill_pass(proc, &pattern, buffer, killed); pass++)
-        ;
+    for (int pass = 0, quiet = 0; pass < PASSES_MOST && quiet < QUIET_PASSES; pass++)
+        quiet = kill_pass(proc, &pattern, buffer, killed) ? 0 : quiet + 1;
     int count = killed->group_count;
     free(killed);
     free(buffer);

@@ -12,6 +12,7 @@
  * INVARIANTS
  *
  *   M1  A sample whose value is not known is left out; it is never 0 instead. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,43 +23,52 @@
 
 /* ---- numbers and labels ---- */
 
+/* Appends to the text; metrics_text looks for errors at the end. */
+__attribute__((format(printf, 2, 3))) static void put(FILE *text, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    (void)vfprintf(text, format, values);
+    va_end(values);
+}
+
 /* Writes a time as seconds, exactly. */
 static void put_seconds(FILE *text, int64_t ns)
 {
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    fprintf(text, "%s%llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000));
+    put(text, "%s%llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000));
     unsigned int rest = (unsigned int)(size % 1000000000);
     if (rest == 0)
         return;
     int digits = 9;
     for (; rest % 10 == 0; rest /= 10)
         digits--;
-    fprintf(text, ".%0*u", digits, rest);
+    put(text, ".%0*u", digits, rest);
 }
 
 static void put_escaped(FILE *text, const char *value)
 {
     for (; *value != '\0'; value++) {
         if (*value == '\n') {
-            fputs("\\n", text);
+            put(text, "\\n");
             continue;
         }
         if (*value == '\\' || *value == '"')
-            putc('\\', text);
-        putc(*value, text);
+            put(text, "\\");
+        put(text, "%c", *value);
     }
 }
 
 static void put_sample(FILE *text, const char *name, const char *label, const char *value, int64_t number)
 {
-    fprintf(text, "hora_%s{%s=\"", name, label);
+    put(text, "hora_%s{%s=\"", name, label);
     put_escaped(text, value);
-    fprintf(text, "\"} %lld\n", (long long)number);
+    put(text, "\"} %lld\n", (long long)number);
 }
 
 static void put_head(FILE *text, const char *name, const char *type, const char *help)
 {
-    fprintf(text, "# HELP hora_%s %s\n# TYPE hora_%s %s\n", name, help, name, type);
+    put(text, "# HELP hora_%s %s\n# TYPE hora_%s %s\n", name, help, name, type);
 }
 
 /* ---- jobs: counters, times, next times ---- */
@@ -76,9 +86,9 @@ static void put_runs(FILE *text, const struct runner *runner)
             {"cancelled", state->cancelled}, {"lost", state->lost},
         };
         for (size_t k = 0; k < sizeof outcomes / sizeof *outcomes; k++) {
-            fputs("hora_job_runs_total{job=\"", text);
+            put(text, "hora_job_runs_total{job=\"");
             put_escaped(text, state->name);
-            fprintf(text, "\",outcome=\"%s\"} %lld\n", outcomes[k].outcome, (long long)outcomes[k].count);
+            put(text, "\",outcome=\"%s\"} %lld\n", outcomes[k].outcome, (long long)outcomes[k].count);
         }
     }
 }
@@ -155,14 +165,14 @@ static void put_job_metric(FILE *text, const struct runner *runner, const struct
         int64_t value = metric->value(state);
         if (metric->kind == IS_TIME ? value == 0 : metric->kind != IS_COUNT && !state->has_last)
             continue; /* M1 */
-        fprintf(text, "hora_%s{job=\"", metric->name);
+        put(text, "hora_%s{job=\"", metric->name);
         put_escaped(text, state->name);
-        fputs("\"} ", text);
+        put(text, "\"} ");
         if (metric->kind == IS_TIME || metric->kind == IS_DURATION)
             put_seconds(text, value);
         else
-            fprintf(text, "%lld", (long long)value);
-        putc('\n', text);
+            put(text, "%lld", (long long)value);
+        put(text, "\n");
     }
 }
 
@@ -215,11 +225,11 @@ static void put_next(FILE *text, const struct runner *runner)
         hora_instant next = next_of(runner->jobs[i], now);
         if (next.ns >= JOB_PARKED)
             continue;
-        fprintf(text, "hora_%s{job=\"", name);
+        put(text, "hora_%s{job=\"", name);
         put_escaped(text, runner->jobs[i]->name);
-        fputs("\"} ", text);
+        put(text, "\"} ");
         put_seconds(text, next.ns);
-        putc('\n', text);
+        put(text, "\n");
     }
 }
 
@@ -307,15 +317,15 @@ static void put_lateness_of(FILE *text, const struct job_state *state)
     long long count = 0;
     for (int i = 0; i < METRICS_BUCKETS; i++) {
         count += state->late[i];
-        fputs("hora_job_start_lateness_seconds_bucket{job=\"", text);
+        put(text, "hora_job_start_lateness_seconds_bucket{job=\"");
         put_escaped(text, state->name);
-        fprintf(text, "\",le=\"%s\"} %lld\n", i < METRICS_BUCKETS - 1 ? bounds[i].text : "+Inf", count);
+        put(text, "\",le=\"%s\"} %lld\n", i < METRICS_BUCKETS - 1 ? bounds[i].text : "+Inf", count);
     }
-    fputs("hora_job_start_lateness_seconds_sum{job=\"", text);
+    put(text, "hora_job_start_lateness_seconds_sum{job=\"");
     put_escaped(text, state->name);
-    fputs("\"} ", text);
+    put(text, "\"} ");
     put_seconds(text, state->late_sum);
-    putc('\n', text);
+    put(text, "\n");
     put_sample(text, "job_start_lateness_seconds_count", "job", state->name, count);
 }
 
@@ -342,7 +352,7 @@ static void put_groups(FILE *text, const struct runner *runner)
 static void put_number(FILE *text, const char *name, const char *type, const char *help, int64_t number)
 {
     put_head(text, name, type, help);
-    fprintf(text, "hora_%s %lld\n", name, (long long)number);
+    put(text, "hora_%s %lld\n", name, (long long)number);
 }
 
 static void put_pings(FILE *text, const struct runner *runner)
@@ -363,13 +373,13 @@ static void put_pings(FILE *text, const struct runner *runner)
 static void put_runner(FILE *text, const struct runner *runner)
 {
     put_head(text, "runner_info", "gauge", "Always 1; the version and the node are in the labels.");
-    fprintf(text, "hora_runner_info{version=\"%s\",node=\"", HORA_VERSION_STRING);
+    put(text, "hora_runner_info{version=\"%s\",node=\"", HORA_VERSION_STRING);
     put_escaped(text, runner->node_name != NULL ? runner->node_name : "");
-    fputs("\"} 1\n", text);
+    put(text, "\"} 1\n");
     put_head(text, "runner_start_time_seconds", "gauge", "When the runner started.");
-    fputs("hora_runner_start_time_seconds ", text);
+    put(text, "hora_runner_start_time_seconds ");
     put_seconds(text, runner->started.ns);
-    putc('\n', text);
+    put(text, "\n");
     int64_t waiting = 0;
     for (const struct run *run = runner->runs; run != NULL; run = run->next)
         waiting += !has_process_slot(run);

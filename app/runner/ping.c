@@ -659,8 +659,9 @@ static void finish(struct pinger *pinger, hora_ns timeout)
 static void give_up(struct pinger *pinger)
 {
     int64_t lost = 0;
-    while (pinger->pings != NULL) {
-        struct ping *ping = pinger->pings;
+    struct ping *next;
+    for (struct ping *ping = pinger->pings; ping != NULL; ping = next) {
+        next = ping->next;
         if (ping->easy != NULL) {
             (void)curl_multi_remove_handle(pinger->multi, ping->easy);
             curl_easy_cleanup(ping->easy);

@@ -50,6 +50,8 @@ extern int __clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...
 
 enum {
     CHILD_STACK = 16 * 1024, /* the child needs a tenth of it */
+    BYTES_PER_KB = 1024,
+    MEMORY_TOLERANCE = 1024 * 1024, /* by which the kernel's counts of memory may differ */
     SIGNAL_MASK_SIZE = _NSIG / 8,
     CPU_GRACE_SECONDS = 1, /* between SIGXCPU and SIGKILL */
 };
@@ -154,6 +156,7 @@ static void prepare(const struct process_spec *spec, struct spawn_plan *ret_plan
     *ret_plan = (struct spawn_plan){
         .spec = spec,
         .set_user = spec->set_user && !is_own_user(spec),
+        .searched = strchr(spec->argv[0], '/') == NULL,
         .paths = list_paths(spec->argv[0], spec->environment),
         .shell_argv = make_shell_argv(spec->argv),
         .parent = getpid(),
@@ -177,7 +180,7 @@ static void explain_execute(const struct spawn_plan *plan, char *reason, size_t 
             }
         }
     }
-    if (plan->error == ENOENT && strchr(name, '/') == NULL)
+    if (plan->error == ENOENT && plan->searched)
         (void)snprintf(reason, size, "%s: not found in PATH", name);
     else
         (void)snprintf(reason, size, "%s: %s", name, strerror(plan->error));
@@ -250,11 +253,19 @@ static pid_t run_child(struct spawn_plan *plan)
     return pid;
 }
 
+/* Returns the most memory that the runner has used so far, in bytes. */
+static int64_t own_max_memory(void)
+{
+    struct rusage use;
+    return getrusage(RUSAGE_SELF, &use) == 0 ? (int64_t)use.ru_maxrss * BYTES_PER_KB : 0;
+}
+
 int process_start(const struct process_spec *spec, struct process *ret_process, char *reason,
                   size_t reason_size)
 {
     struct spawn_plan plan;
     prepare(spec, &plan);
+    int64_t memory_of_runner = own_max_memory();
     pid_t pid = run_child(&plan);
     if (pid < 0 && errno == EINVAL) {
         plan.step = STEP_PIDFD;
@@ -270,7 +281,7 @@ int process_start(const struct process_spec *spec, struct process *ret_process, 
         if (plan.pidfd >= 0)
             (void)close(plan.pidfd);
     } else {
-        *ret_process = (struct process){.pid = pid, .fd = plan.pidfd};
+        *ret_process = (struct process){.pid = pid, .fd = plan.pidfd, .memory_of_runner = memory_of_runner};
     }
     free(plan.paths);
     free(plan.shell_argv);
@@ -279,7 +290,7 @@ int process_start(const struct process_spec *spec, struct process *ret_process, 
 
 void process_signal(const struct process *process, int signal)
 {
-    if (process->fd >= 0)
+    if (process->fd >= 0 && process->pid > 1) /* kill(0) and kill(-1) would mean others */
         (void)kill(-process->pid, signal);
 }
 
@@ -290,7 +301,6 @@ static hora_ns ns_of(const struct timeval *time)
 
 bool process_reap(struct process *process, struct process_end *ret_end)
 {
-    enum { BYTES_PER_KB = 1024 };
     int status = 0;
     struct rusage use;
     memset(&use, 0, sizeof use);
@@ -298,6 +308,7 @@ bool process_reap(struct process *process, struct process_end *ret_end)
     pid_t pid = wait4(process->pid, &status, WNOHANG, &use);
     if (pid == 0)
         return false;
+    int64_t max_memory = (int64_t)use.ru_maxrss * BYTES_PER_KB;
     (void)close(process->fd);
     process->fd = -1;
     *ret_end = (struct process_end){
@@ -308,7 +319,7 @@ bool process_reap(struct process *process, struct process_end *ret_end)
         .dumped_core = pid > 0 && WIFSIGNALED(status) && WCOREDUMP(status),
         .user_time = ns_of(&use.ru_utime),
         .system_time = ns_of(&use.ru_stime),
-        .max_memory = (int64_t)use.ru_maxrss * BYTES_PER_KB,
+        .max_memory = max_memory > process->memory_of_runner + MEMORY_TOLERANCE ? max_memory : 0,
         .blocks_read = use.ru_inblock,
         .blocks_written = use.ru_oublock,
         .major_faults = use.ru_majflt,

@@ -41,7 +41,8 @@ struct process_spec {
 
 struct process {
     pid_t pid;
-    int fd; /* readable when the process has ended; -1 after process_reap */
+    int fd;                   /* readable when the process has ended; -1 after process_reap */
+    int64_t memory_of_runner; /* see max_memory */
 };
 
 /* What became of a process. */
@@ -50,8 +51,9 @@ struct process_end {
     int code;
     bool dumped_core;
     hora_ns user_time, system_time;
-    /* The most memory that one process among it and the children it waited for has used, in bytes. Linux
-     * counts the memory of the runner at the start of the process as memory of the process. */
+    /* The most memory that one process among it and the children it waited for has used, in bytes. 0: not
+     * known, because it was not more than the runner itself had used when it started the process. Linux
+     * counts that as memory of the process. */
     int64_t max_memory;
     int64_t blocks_read, blocks_written, major_faults, context_switches;
 };

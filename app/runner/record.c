@@ -41,10 +41,17 @@ static enum run_result result_of_shutdown(const struct run *run)
     return run->job->on_crash == CRASH_SKIP ? RESULT_STOPPED : RESULT_FAILED;
 }
 
+/* The exit statuses that count as success are those of the command, not of hooks. */
+static bool has_succeeded(const struct run *run)
+{
+    if (run->started.ns == 0 || !run->process_ended || !run->end.exited)
+        return false;
+    return run->hook != NULL ? run->end.code == 0 : run->job->ok_codes[run->end.code & 255];
+}
+
 enum run_result run_result_of(const struct run *run)
 {
-    bool succeeded = run->started.ns != 0 && run->process_ended && run->end.exited &&
-                     run->job->ok_codes[run->end.code & 255];
+    bool succeeded = has_succeeded(run);
     switch (run->stop) {
     case STOP_TIMEOUT:
         return RESULT_FAILED;

@@ -38,11 +38,11 @@ void job_set_unref(struct job_set *set)
 
 /* ---- states ---- */
 
+/* A run in progress keeps the log of its job open, also if the job is gone. */
 static void log_failed(const char *path, int error, void *arg)
 {
-    struct job_state *state = arg;
-    event_report(state->runner, EVENT_ERROR, "error", state->name, NULL, "its log %s cannot be written: %s",
-                 path, strerror(error));
+    event_report(arg, EVENT_ERROR, "error", NULL, NULL, "the log %s cannot be written: %s", path,
+                 strerror(error));
 }
 
 static void open_log(struct job_state *state)
@@ -51,7 +51,7 @@ static void open_log(struct job_state *state)
     struct job_log_file *old = state->log;
     state->log = log->enabled && state->runner->simulation == NULL
                      ? job_log_open(state->runner->log_directory, state->name, log->max_size, log->max_files,
-                                    log_failed, state)
+                                    log_failed, state->runner)
                      : NULL;
     job_log_close(old);
 }
@@ -247,6 +247,15 @@ static char *problems_text(const struct problems *problems)
     return text;
 }
 
+void runner_agree(struct runner *runner, reply_fn reply, void *arg)
+{
+    runner->reloading = true;
+    struct reload *reload = memory(sizeof *reload);
+    *reload =
+        (struct reload){.runner = runner, .agreement = agreement_new(runner), .reply = reply, .arg = arg};
+    loop_ask(runner->loop, reload_store, reload_done, reload);
+}
+
 void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
 {
     struct problems problems = {0};
@@ -264,6 +273,7 @@ void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
         problems_free(&problems);
         return;
     }
+    problems_free(&problems); /* it has no lines, but an array for them */
     runner->reloading = true;
     notify_reloading();
     runner_use(runner, jobs);

@@ -32,6 +32,9 @@
 
 #define DRAIN_TIME   HORA_SECONDS(2)
 #define HOOK_TIMEOUT HORA_MINUTES(10)
+#define ASK_AGAIN    HORA_SECONDS(1)
+
+enum { FEW_RECORDS = 20 };
 
 static const char *const state_names[] = {"delayed", "waiting", "guarded", "running", "stopping", "draining"};
 
@@ -105,6 +108,9 @@ static void begin(struct run *run);
 
 void runs_admit(struct runner *runner)
 {
+    if (runner->admitting) /* a run ended without a process: the caller goes on */
+        return;
+    runner->admitting = true;
     for (;;) {
         struct run *first = NULL;
         for (struct run *run = runner->runs; run != NULL; run = run->next)
@@ -112,9 +118,10 @@ void runs_admit(struct runner *runner)
                 (first == NULL || is_before(run, first)))
                 first = run;
         if (first == NULL || runner->stopping)
-            return;
+            break;
         begin(first);
     }
+    runner->admitting = false;
 }
 
 /* ---- the times that come while a run is in progress ---- */
@@ -216,6 +223,8 @@ static void wait_for_room(struct run *run)
 static void proceed(struct run *run)
 {
     run->start_checked = true;
+    if (run->runner->stopping && run->stop == STOP_NOT)
+        run->stop = STOP_SHUTDOWN; /* it was on its way when the others were handed back */
     if (run->stop != STOP_NOT) {
         enum stop_reason reason = run->stop;
         run->stop = STOP_NOT;
@@ -235,46 +244,85 @@ struct past {
     struct run *run;
     hora_store *store;
     char *key;
-    int64_t planned_us;
+    hora_instant planned;
     int attempt;
     int failed, lost;
-    bool last_was_lost;
+    bool is_known, last_was_lost; /* the latest one that had begun */
+    int64_t read, oldest_id;      /* records that were read */
     int error;
+    hora_error reason;
 };
 
+/* Receives the records of the job, the latest first. Returns 1 when no further one can be of this firing. */
 static int past_record(const hora_run_record *record, void *arg)
 {
     struct past *past = arg;
-    if (record->planned.ns / 1000 != past->planned_us || record->outcome == HORA_RUN_SKIPPED)
+    past->read++;
+    past->oldest_id = record->id;
+    if (record->ended.ns < past->planned.ns)
+        return 1;
+    if (record->planned.ns / 1000 != past->planned.ns / 1000 || record->outcome == HORA_RUN_SKIPPED)
         return 0;
     bool lost = record->outcome == HORA_RUN_LOST || record->code == CODE_INTERRUPTED;
     if (lost)
         past->lost++;
-    else
+    else if (record->code != CODE_NOT_BEGUN)
         past->failed++;
-    if (record->attempt == past->attempt - 1)
+    if (record->code != CODE_NOT_BEGUN && !past->is_known) {
+        past->is_known = true;
         past->last_was_lost = lost;
-    return 0;
+    }
+    return record->attempt == 1;
 }
 
+/* A thread of the pool. Runs of the job that overlap this one may have any number of records in between. */
 static void past_read(void *arg)
 {
     struct past *past = arg;
-    hora_error reason;
-    past->error = hora_store_history(past->store,
-                                     HORA_HISTORY_FILTER(.key = past->key, .limit = 10 * past->attempt + 50),
-                                     past_record, past, &reason);
+    int64_t limit = 2 * past->attempt + FEW_RECORDS;
+    do {
+        past->read = 0;
+        past->error = hora_store_history(
+            past->store, HORA_HISTORY_FILTER(.key = past->key, .limit = limit, .before_id = past->oldest_id),
+            past_record, past, &past->reason);
+    } while (past->error == 0 && past->read == limit);
+}
+
+static void past_free(struct past *past)
+{
+    free(past->key);
+    free(past);
+}
+
+/* Whether a run may begin depends on its past. So the question is asked again until there is an answer, or the
+ * run has to stop. */
+static void past_unknown(struct past *past)
+{
+    struct run *run = past->run;
+    if (run->stop == STOP_NOT && hora_run_is_lost(run->store_run))
+        run->stop = STOP_LOST;
+    if (run->stop != STOP_NOT) {
+        proceed(run);
+        return;
+    }
+    event_report(run->runner, EVENT_WARNING, "store", run->job->name, json_pack("{s:s}", "run", run->id),
+                 "its earlier attempts cannot be read yet: %s", past->reason.message);
+    loop_timer_start(&run->timer, ASK_AGAIN);
 }
 
 static void past_known(void *arg)
 {
     struct past *past = arg;
     struct run *run = past->run;
+    if (past->error < 0) {
+        past_unknown(past);
+        past_free(past);
+        return;
+    }
     run->was_lost = past->last_was_lost;
     run->failed_attempts = past->failed;
     int lost = past->lost;
-    free(past->key);
-    free(past);
+    past_free(past);
     if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_SKIP) {
         run_explain(run, "an earlier attempt was interrupted, and on_crash is skip");
         run_finish(run, RESULT_SKIPPED);
@@ -295,7 +343,7 @@ static void ask_past(struct run *run)
     *past = (struct past){.run = run,
                           .store = run->runner->store,
                           .key = text_copy(run->key),
-                          .planned_us = run->planned.ns / 1000,
+                          .planned = run->planned,
                           .attempt = run->attempt};
     run->run_state = RUN_WAITING;
     loop_ask(run->runner->loop, past_read, past_known, past);
@@ -368,7 +416,6 @@ static void report_start(struct run *run)
 static void started(struct run *run)
 {
     struct job_state *state = run->state;
-    run->run_state = RUN_RUNNING;
     if (run->job->timeout > 0 && run->hook == NULL)
         loop_timer_start(&run->timer, run->job->timeout);
     else if (run->hook != NULL)
@@ -386,9 +433,22 @@ static void started(struct run *run)
     }
 }
 
+/* R3: the lease may have ended since the run arrived, and the message about that may still be on its way. */
+static bool is_lost(struct run *run)
+{
+    if (!hora_run_is_lost(run->store_run))
+        return false;
+    run->stop = STOP_LOST;
+    run_finish(run, RESULT_LOST);
+    return true;
+}
+
 /* Starts the command of a run whose guard, if any, has agreed. */
 static void start_command(struct run *run)
 {
+    if (is_lost(run))
+        return;
+    run->run_state = RUN_RUNNING;
     run->started = loop_wall(run->runner->loop);
     run->started_at = loop_now(run->runner->loop);
     if (run_start_process(run, run_command_of(run)))
@@ -405,6 +465,8 @@ static void begin(struct run *run)
         run_finish(run, RESULT_SKIPPED);
         return;
     }
+    if (is_lost(run))
+        return;
     take_room(run);
     const struct job_command *guard = &run->job->guard;
     if (run->hook != NULL || (guard->shell == NULL && guard->argv == NULL)) {
@@ -427,6 +489,7 @@ static void guard_ended(struct run *run)
     bool agrees = run->end.exited && run->end.code == 0 && run->stop == STOP_NOT;
     char text[100];
     (void)run_describe_end(run, RESULT_FAILED, text, sizeof text);
+    run_read_rest(run);
     run_close_process(run);
     if (run->stop != STOP_NOT) {
         run_finish(run, run_result_of(run));
@@ -482,6 +545,9 @@ static void timer_fired(void *arg)
         run_process_done(run);
         break;
     case RUN_WAITING:
+        if (!run->start_checked)
+            ask_past(run);
+        break;
     default:
         break;
     }

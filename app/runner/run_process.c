@@ -76,6 +76,13 @@ static void pipe_ready(int fd, uint32_t events, void *arg)
         run_process_done(run);
 }
 
+void run_read_rest(struct run *run)
+{
+    for (int stream = 0; stream < 2; stream++)
+        for (int i = 0; i < 2 && run->pipes[stream] >= 0 && read_once(run, stream); i++)
+            ;
+}
+
 static void process_ready(int fd, uint32_t events, void *arg)
 {
     (void)fd, (void)events;
@@ -296,7 +303,7 @@ void run_close_process(struct run *run)
     run->has_process = false;
     for (int i = 0; i < 2; i++)
         close_pipe(run, i);
-    if (run->capture != NULL && !run->is_guard)
+    if (run->capture != NULL)
         capture_end(run->capture, loop_wall(run->runner->loop));
     if (run->cgroup >= 0) {
         cgroup_remove(run->cgroup, run->id);

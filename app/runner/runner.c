@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runner.c - the start and the end of a runner, and how to find its parts
  *
- * The order at the start: files, loop, store, tasks in the store, control socket, processes that an earlier
- * runner left behind, durable scheduler, jobs with at_start. The first run can start only when everything else is
- * ready. What fails before that ends the runner with a message. */
+ * The order at the start: files, loop, store, control socket, processes that an earlier runner left behind, tasks
+ * in the store, durable scheduler, jobs with at_start. A runner that does not get the control socket has changed
+ * nothing. The first run can start only when everything else is ready. What fails before that ends the runner
+ * with a message. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -180,6 +181,7 @@ static int block_signals(void)
     if (getpid() == 1)
         sigaddset(&set, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a log file at the limit of its size is an error of write */
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -346,17 +348,20 @@ static bool start_running(struct runner *runner)
         complain("signals cannot be received: %s", strerror(errno));
         return false;
     }
-    if (!agree(runner) || !start_services(runner))
+    if (!start_services(runner))
         return false;
     kill_what_was_left(runner);
-    report_ready(runner);
+    if (!agree(runner))
+        return false;
     if (hora_durable_start(runner->durable, &reason) < 0) {
         complain("store %s: %s", runner->store_address, reason.message);
         return false;
     }
+    report_ready(runner);
     run_at_start(runner); /* from here on nothing is fatal: runs may be in hand */
     runner->watchdog = watchdog_new(runner->loop);
     runner_watch_files(runner);
+    zones_watch(runner);
     loop_timer_init(&runner->trim_timer, runner->loop, trim_history, runner);
     loop_timer_start(&runner->trim_timer, HORA_SECONDS(10));
     return true;
@@ -389,6 +394,7 @@ static void runner_free(struct runner *runner)
     if (runner->files_fd >= 0)
         runner_unwatch_files(runner);
     loop_timer_free(&runner->trim_timer);
+    loop_timer_free(&runner->zones_timer);
     loop_unwatch(&runner->signals_watch);
     if (runner->store != NULL)
         (void)hora_store_close(runner->store);

@@ -130,6 +130,7 @@ struct job_state {
     struct loop_timer next_timer; /* while a run is in progress: its next planned time */
     hora_instant next_time;       /* the time that next_timer waits for */
     int active;                   /* runs in hand, in any state */
+    bool times_have_changed;      /* the rules of its zone have: its next time is to be computed anew */
 
     /* since the runner started, for metrics */
     int64_t runs, succeeded, failed, skipped, cancelled, lost, retries, timeouts;
@@ -178,6 +179,7 @@ struct runner {
     size_t group_count;
     struct run *runs; /* all runs in hand, the latest first */
     int running;      /* those that count against max_running */
+    bool admitting;   /* runs_admit is in progress */
     int max_running;
     char *namespace;     /* of the keys in the store */
     char *store_address; /* without a password */
@@ -212,8 +214,9 @@ struct runner {
     struct loop_timer files_timer;
     int signals_fd;
     struct loop_fd signals_watch;
-    struct loop_timer trim_timer; /* deletes old records */
-    struct watchdog *watchdog;    /* notify.c */
+    struct loop_timer trim_timer;  /* deletes old records */
+    struct loop_timer zones_timer; /* zones.c */
+    struct watchdog *watchdog;     /* notify.c */
     int exit_status;
 };
 

@@ -51,6 +51,7 @@ struct wanted {
     struct job_set *set; /* a reference, for `job` */
     const struct job *job;
     bool is_there; /* the store has it already */
+    bool moves;    /* its next time is to be computed anew, although its description is the same */
 };
 
 /* A task that the store has. */
@@ -86,7 +87,11 @@ static void want(struct wanted *wanted, struct job_state *state)
     json_t *json = job_to_json(job, true);
     char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(json);
-    *wanted = (struct wanted){.key = text_copy(state->key), .set = job_set_ref(state->set), .job = job};
+    *wanted = (struct wanted){.key = text_copy(state->key),
+                              .set = job_set_ref(state->set),
+                              .job = job,
+                              .moves = state->times_have_changed};
+    state->times_have_changed = false;
     if (job->enabled)
         job_schedule_hash(job, wanted->schedule);
     else
@@ -206,7 +211,7 @@ static int cancel_others(struct agreement *agreement, hora_error *reason)
         const struct found *found = &agreement->found[i];
         struct wanted *wanted = wanted_of(agreement, found->key);
         bool same = wanted != NULL && strcmp(wanted->payload, found->payload) == 0;
-        if (same)
+        if (same && (!wanted->moves || found->state == HORA_DURABLE_DEAD))
             wanted->is_there = true;
         if (same || (wanted != NULL && found->state != HORA_DURABLE_DEAD))
             continue;
@@ -245,14 +250,17 @@ static hora_instant next_time(const struct agreement *agreement, const struct wa
         return job_first_time(wanted->job, agreement->now);
     if (found->state == HORA_DURABLE_CLAIMED && found->planned.ns <= agreement->now.ns)
         return job_next_time(wanted->job, found->planned);
-    return found->planned;
+    return wanted->moves ? job_next_time(wanted->job, agreement->now) : found->planned;
 }
 
-/* How late a firing may be before it counts as missed: half of the time to the next one, within limits. */
+/* How late a firing may be before it counts as missed: half of the time to the next one, within limits. A job
+ * without times, which runs on request or after others, may be as late as any. */
 static hora_ns lateness(const struct job *job, hora_instant now)
 {
     hora_instant first = job_next_time(job, now);
     hora_instant second = job_next_time(job, first);
+    if (second.ns >= JOB_PARKED)
+        return MOST_LATENESS;
     hora_ns half = (second.ns - first.ns) / 2;
     return half < LEAST_LATENESS ? LEAST_LATENESS : half > MOST_LATENESS ? MOST_LATENESS : half;
 }

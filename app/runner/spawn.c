@@ -204,7 +204,9 @@ IN_CHILD static void bind_to_parent(struct spawn_plan *plan)
 }
 
 /* Executes the first program that can be, as execvp does: one that is not permitted is passed over, but if no
- * other follows, that is the error. A file of an unknown format is a script for the shell. */
+ * other follows, that is the error. A file of an unknown format is a script for the shell. Unlike execvp, it
+ * does not call a program forbidden because a folder of PATH is: PATH of the runner may name folders that the
+ * user of the job may not enter. */
 IN_CHILD static void execute(struct spawn_plan *plan)
 {
     int error = ENOENT;
@@ -214,11 +216,13 @@ IN_CHILD static void execute(struct spawn_plan *plan)
             plan->shell_argv[1] = *path;
             (void)syscall(SYS_execve, plan->shell_argv[0], plan->shell_argv, plan->spec->environment);
         }
-        if (errno == EACCES)
-            error = EACCES;
-        else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
-                 errno != ETIMEDOUT)
+        if (errno == EACCES) {
+            if (!plan->searched || syscall(SYS_faccessat, AT_FDCWD, *path, F_OK) == 0)
+                error = EACCES;
+        } else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+                   errno != ETIMEDOUT) {
             fail(plan, STEP_EXECUTE);
+        }
     }
     errno = error;
     fail(plan, STEP_EXECUTE);

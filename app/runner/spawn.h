@@ -46,6 +46,7 @@ struct spawn_plan {
     bool set_user;
     struct spawn_limit limits[SPAWN_LIMITS];
     size_t limit_count;
+    bool searched;     /* the program is looked for in PATH */
     char **paths;      /* of the program, in the order of PATH; ends with NULL */
     char **shell_argv; /* for a script without #!; the child fills in the path at [1] */
     pid_t parent;

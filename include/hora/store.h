@@ -376,11 +376,15 @@ HORA_API int hora_store_pause(hora_store *store, const char *key, int64_t id, ho
  * hora_store_retime. */
 HORA_API int hora_store_resume(hora_store *store, const char *key, int64_t id, hora_error *reason);
 
-/* hora_store_revive - run a dead task again: it becomes due now, with all its attempts
+/* hora_store_revive - let a dead task run again, with all its attempts
+ *
+ * It becomes due at `at`; a time in the past, also 0, means now. A recurring task continues with its own times
+ * afterwards.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_retime; also HORA_EEXIST (a task with its key has been put since). */
-HORA_API int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_error *reason);
+HORA_API int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_instant at,
+                               hora_error *reason);
 
 /* ---- looking ---- */
 

@@ -51,7 +51,7 @@ static void fill_lists(struct demo_view *view)
 /* A view of a busy demo: every value is about as long as it becomes. */
 static void fill(struct demo_view *view)
 {
-    static const struct view_key keys[] = {
+    static const struct panel_key keys[] = {
         {"p", "pause", "pause all series", true},
         {"+-", "threads", "threads", false},
         {"c", "limit", "class limit", false},

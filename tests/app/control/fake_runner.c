@@ -53,11 +53,11 @@ static const char records[] =
     "'planned':'2026-11-17T02:00:00Z','started':'2026-11-17T02:00:00.012Z','ended':'2026-11-17T02:04:10Z',"
     "'seconds':249.988,'attempt':1,'fence':12,'node':1,'skipped':0,"
     "'note':{'exit':0,'tail':'dumping\\ndone\\n','output_lines':2,'host':'here','pid':999}},"
-    "{'id':6,'job':'flaky','run':'flaky@20261117T100000Z','outcome':'gave-up','code':1,"
+    "{'id':6,'job':'flaky','run':'flaky@20261117T100000Z','outcome':'failed','code':1,"
     "'planned':'2026-11-17T10:00:00Z','started':'2026-11-17T10:00:00Z','ended':'2026-11-17T10:00:01Z',"
     "'seconds':1.0,'attempt':2,'fence':11,'node':1,'skipped':0,'note':{'reason':'exit status "
     "1','exit':1,'tail':'no route\\n'}},"
-    "{'id':5,'job':'flaky','run':'flaky@20261117T095500Z','outcome':'failed','code':1000,"
+    "{'id':5,'job':'flaky','run':'flaky@20261117T095500Z','outcome':'failed','retried':true,'code':1000,"
     "'planned':'2026-11-17T09:55:00Z','started':'2026-11-17T09:55:00Z','ended':'2026-11-17T09:56:00Z',"
     "'seconds':60,'attempt':1,'fence':10,'node':1,'skipped':0,'note':{'reason':'timeout'}},"
     "{'id':4,'job':'poll','run':'poll@20261117T085500Z','outcome':'succeeded','code':0,"
@@ -447,17 +447,11 @@ void fake_runner_output(struct runner *runner, const char *text)
 
 static void put_end(struct runner *runner, const char *job, const char *run, int status, bool retry)
 {
-    /* The run is in hand while its end is reported. */
-    char *id = text_copy(run);
-    struct run ended = {
-        .id = id, .next = runner->runs, .process_ended = true, .end = {.exited = true, .code = status}};
-    runner->runs = &ended;
-    publish(runner, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:s}", "kind", retry ? "retry" : "end",
-                              "time", "2026-11-17T12:00:00Z", "job", job, "run", run, "level",
-                              status == 0 ? "info" : "error", "attempt", retry ? 1 : 2, "final", !retry,
-                              "text", status == 0 ? "succeeded" : "failed: exit status 3"));
-    runner->runs = ended.next;
-    free(id);
+    publish(runner,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:s}", "kind", retry ? "retry" : "end",
+                      "time", "2026-11-17T12:00:00Z", "job", job, "run", run, "outcome",
+                      status == 0 ? "succeeded" : "failed", "exit", status, "attempt", retry ? 1 : 2, "final",
+                      !retry, "text", status == 0 ? "succeeded" : "failed: exit status 3"));
 }
 
 void fake_runner_end(struct runner *runner, int status, bool retry)
@@ -588,7 +582,7 @@ static bool is_asked_for(const json_t *record, const struct history_question *qu
             strcmp(json_string_value(json_object_get(record, "job")), question->job) == 0) &&
            (question->run == NULL ||
             strcmp(json_string_value(json_object_get(record, "run")), question->run) == 0) &&
-           (!question->failed || strcmp(outcome, "failed") == 0 || strcmp(outcome, "gave-up") == 0) &&
+           (!question->failed || strcmp(outcome, "failed") == 0) &&
            (question->since.ns == 0 || (has_ended && ended.ns >= question->since.ns));
 }
 

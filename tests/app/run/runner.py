@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 HORA = os.path.abspath(sys.argv[1])
@@ -186,6 +187,13 @@ class Runner:
     def wait_for(self, kind, job=None, count=1, **fields):
         """Wait until there are so many events of a kind; returns the last one."""
         return self.wait(lambda: self.find(kind, job, **fields)[count - 1:count], f"{count} x {kind} of {job}")[0]
+
+    def until(self, condition, what, patience=PATIENCE):
+        """Ask again and again until a condition holds that no event reports."""
+        end = time.monotonic() + patience
+        while not condition():
+            if time.monotonic() > end:
+                raise RuntimeError(f"in vain: {what}; the last events: {self.events[-5:]}")
 
     # ---- talking ----
 

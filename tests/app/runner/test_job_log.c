@@ -256,6 +256,40 @@ TEST_REAL(damaged_lines_are_passed_over, "")
     end();
 }
 
+/* The end of a line that is too long for the reader is not a line, even if it looks like one. */
+TEST_REAL(the_end_of_a_damaged_line_is_no_line, "")
+{
+    enum { AT_ONCE = 128 * 1024 };
+    static char text[2 * AT_ONCE + 200];
+    static const char lines[] = "2026-11-17T03:00:00.123456Z r 1 out no line\n"
+                                "2026-11-17T03:00:00.123456Z r 1 out line\n";
+    for (size_t before = AT_ONCE; before <= 2 * AT_ONCE; before += AT_ONCE) {
+        begin();
+        memset(text, 'x', before);
+        (void)snprintf(text + before, sizeof text - before, "%s", lines);
+        write_file(0, text, before + strlen(lines));
+        CHECK_INT(read_run("r", 0, 0), 0);
+        CHECK_TEXT(got.texts, "1-line|");
+        end();
+    }
+}
+
+/* A rotation between two calls of open shows a file under two numbers. */
+TEST_REAL(a_file_with_two_names_is_read_once, "")
+{
+    static const char line[] = "2026-11-17T03:00:00.123456Z r 1 out line\n";
+    begin();
+    write_file(0, line, strlen(line));
+    CHECK_INT(link(path_of(0), path_of(1)), 0);
+    write_file(2, line, strlen(line));
+    CHECK_INT(read_run("r", 0, 0), 0);
+    CHECK_TEXT(got.texts, "1-line|1-line|");
+    CHECK_INT(unlink(path_of(0)), 0); /* it has not been made again yet */
+    CHECK_INT(read_run("r", 0, 0), 0);
+    CHECK_TEXT(got.texts, "1-line|1-line|");
+    end();
+}
+
 /* ---- rotation ---- */
 
 /* Checks that the files have lines with numbers up to `last`, without a gap. Returns how many. */
@@ -372,9 +406,9 @@ static int grown;
 
 static int grow(const struct output_line *line, void *arg)
 {
-    int number = 0;
-    CHECK_INT(sscanf(line->text, "line %d", &number), 1);
-    CHECK_INT(number, ++*(int *)arg);
+    char want[32];
+    (void)snprintf(want, sizeof want, "line %06d", ++*(int *)arg);
+    CHECK(line->size == strlen(want) && memcmp(line->text, want, line->size) == 0);
     for (int i = 0; i < 3 && grown < 90; i++) {
         char text[32];
         (void)snprintf(text, sizeof text, "line %06d", ++grown);

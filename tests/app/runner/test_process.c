@@ -107,11 +107,24 @@ TEST_REAL(core_dumps_are_reported, "")
 
 TEST_REAL(resource_use_is_reported, "")
 {
-    (void)run_to_end(&started, spec_of(ARGV(TEST_CHILD, "memory", "64")));
+    (void)run_to_end(&started, spec_of(ARGV(TEST_CHILD, "memory", "400")));
     CHECK(started.end.exited && started.end.code == 0);
-    CHECK(started.end.max_memory >= 64 * MB);
+    CHECK(started.end.max_memory >= 400 * MB && started.end.max_memory < 420 * MB);
     CHECK(started.end.user_time + started.end.system_time > 0);
     CHECK(started.end.context_switches > 0);
+}
+
+/* Linux would say that it has used as much as the runner. */
+TEST_REAL(memory_of_the_runner_is_not_that_of_a_process, "")
+{
+    size_t size = 100 * MB;
+    char *block = malloc(size);
+    CHECK(block != NULL);
+    memset(block, 1, size);
+    CHECK_TEXT(run_to_end(&started, spec_of(ARGV("true"))), "");
+    CHECK(block[size / 2] == 1);
+    CHECK_INT(started.end.max_memory, 0);
+    free(block);
 }
 
 TEST_REAL(a_process_that_runs_is_not_collected, "")
@@ -320,7 +333,7 @@ TEST_REAL(descriptors_may_overlap_the_standard_ones, "")
     (void)fflush(stdout);
     for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {
         int from[3], seen[3] = {0, 0, 0};
-        struct process process = {0, -1};
+        struct process process = {.fd = -1};
         struct process_end end;
         char reason[REASON_SIZE] = "";
         struct process_spec spec = spec_of(ARGV("/bin/sh", "-c", "printf a >&0; printf b >&1; printf c >&2"));
@@ -373,6 +386,9 @@ TEST_REAL(no_signal_is_blocked_or_ignored, "")
     sigset_t now;
     (void)sigprocmask(SIG_SETMASK, &before, &now);
     CHECK_INT(sigismember(&now, SIGUSR2), 1); /* the caller's mask is as it was */
+    CHECK_TEXT(run_to_end(&started, spec_of(ARGV("true"))), "");
+    (void)sigprocmask(SIG_SETMASK, &before, &now);
+    CHECK_INT(sigismember(&now, SIGUSR2), 0);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGHUP, SIG_DFL);
     (void)signal(SIGRTMIN + 3, SIG_DFL);
@@ -510,5 +526,27 @@ TEST_REAL(marked_processes_are_killed_wherever_they_are, "")
         CHECK(!process_reap(&others[i].process, &others[i].end));
         process_signal(&others[i].process, SIGKILL);
         await_end(&others[i]);
+    }
+}
+
+/* The environment is longer than what is read of it at once. The mark is at many places around the cut. */
+TEST_REAL(marks_are_found_in_large_environments, "")
+{
+    enum { AT_ONCE = 32 * 1024 };
+    static char filler[AT_ONCE];
+    char mark[64], variable[96];
+    (void)snprintf(mark, sizeof mark, "test-large-%d", (int)getpid());
+    (void)snprintf(variable, sizeof variable, "HORA_RUNNER=%s", mark);
+    for (size_t before = 0; before <= strlen(variable) + 2; before += 3) {
+        memset(filler, 'f', sizeof filler);
+        filler[1] = '=';
+        filler[AT_ONCE - 1 - before] = '\0';
+        struct process_spec spec = spec_of(ARGV("/bin/sh", "-c", "echo; cat"));
+        spec.environment = ARGV(filler, variable, "PATH=/usr/bin:/bin");
+        CHECK(start(&started, spec, true));
+        read_output(&started, 1);
+        CHECK_INT(process_kill_marked(mark), 1);
+        await_end(&started);
+        CHECK_INT(started.end.code, SIGKILL);
     }
 }

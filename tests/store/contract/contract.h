@@ -145,6 +145,7 @@ int exchange_with(const hora__lease *lease, hora__exchange exchange);
 
 int change_key(hora__change_kind kind, const char *key);
 int change_id(hora__change_kind kind, int64_t id);
+int revive_key(const char *key, int64_t due);
 int retime_key(const char *key, int64_t due);
 
 /* A task as hora__backend_ops.list shows it, with texts that stay. */

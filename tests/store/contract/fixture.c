@@ -56,6 +56,11 @@ int change_id(hora__change_kind kind, int64_t id)
     return change((hora__change){.kind = kind, .id = id});
 }
 
+int revive_key(const char *key, int64_t due)
+{
+    return change((hora__change){.kind = HORA__CHANGE_REVIVE, .key = key, .due = due});
+}
+
 int retime_key(const char *key, int64_t due)
 {
     return change((hora__change){.kind = HORA__CHANGE_RETIME, .key = key, .due = due});

@@ -311,6 +311,24 @@ CONTRACT(change_revive)
     }
 }
 
+/* With a time of its own, a task is never due before it. */
+CONTRACT(change_revive_at)
+{
+    hora__lease node = join();
+    for (int i = 0; i < 2; i++) {
+        int64_t id = make_dead(&node, i == 1);
+        int64_t due = now_us() + 60 * SECOND;
+        CHECK_OK(revive_key("a", due));
+        struct seen_task task = must_see(id);
+        CHECK_INT(task.info.state, HORA_DURABLE_WAITING);
+        CHECK_TIME(task.due, due);
+        CHECK_TIME(task.planned, due);
+        CHECK_INT(task.info.failures_in_a_row, 0);
+        CHECK_INT(claim_all(&node), 0);
+        CHECK_INT(change_key(HORA__CHANGE_CANCEL, "a"), HORA_CANCEL_REMOVED);
+    }
+}
+
 CONTRACT(change_revive_what_was_put_again)
 {
     hora__lease node = join();

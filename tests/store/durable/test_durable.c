@@ -121,7 +121,7 @@ STORE_TEST(a_task_that_always_fails_is_dead_until_it_is_revived)
     CHECK(f.runs[2].is_last && !f.runs[1].is_last);
     CHECK_INT(fixture_count(&f, HORA_DURABLE_DEAD), 1);
     CHECK_INT(fixture_count(&f, 0), 0);
-    CHECK_OK(hora_store_revive(f.store, "poison", 0, &error));
+    CHECK_OK(hora_store_revive(f.store, "poison", 0, (hora_instant){0}, &error));
     fixture_run(&f, HORA_SECONDS(2));
     CHECK_INT(f.run_count, 4);
     CHECK_INT(f.runs[3].attempt, 1);
