@@ -216,7 +216,7 @@ void hora__held_new(hora__node *node, const hora__claim *claim, hora_ns now)
         hand_back(node, claim);
         return;
     }
-    if (find_definition(node, held, claim->definition) < 0) {
+    if (find_definition(node, held, claim->definition) != 0) {
         hand_back(node, claim);
         release_parts(node, held);
         free(held);
