@@ -293,6 +293,7 @@ hora__start hora__node_start(hora__node *node, hora__held *held, hora_ns now)
     if (held->dropped)
         return HORA__START_GONE;
     assert(held->state == HORA__HELD_WAITING);
+    /* NOLINTNEXTLINE(misc-redundant-expression): the planted faults differ, if there are any */
     if (!hora__node_has_lease(node, now) && !HORA__STORE_FAULT(NO_LEASE_CHECK) &&
         !HORA__STORE_FAULT(STALE_CLAIM_STARTS))
         return park(node, held);
