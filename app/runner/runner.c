@@ -25,7 +25,8 @@
 #include "terminal.h"
 #include "text.h"
 
-#define TRIM_EVERY HORA_HOURS(1)
+#define TRIM_EVERY    HORA_HOURS(1)
+#define LONGEST_LEASE HORA_SECONDS(60)
 
 enum { MAX_CLAIMED = 20000, PING_WAIT_SECONDS = 5 };
 
@@ -471,10 +472,12 @@ int runner_main(const struct runner_options *options, struct jobs *jobs, const s
 
 int simulate(const struct simulation *simulation, struct jobs *jobs)
 {
-    struct runner runner = {
-        .options = {.virtual_clock = true, .virtual_start = simulation->from, .json = simulation->json},
-        .signals_fd = -1,
-        .simulation = simulation};
+    struct runner runner = {.options = {.virtual_clock = true,
+                                        .virtual_start = simulation->from,
+                                        .json = simulation->json,
+                                        .lease = LONGEST_LEASE}, /* fewer renewals: nothing can be lost */
+                            .signals_fd = -1,
+                            .simulation = simulation};
     const struct runner_places places = {.store = "memory:",
                                          .shown_store = "memory:",
                                          .socket = "",
