@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -461,9 +462,23 @@ static int run_jobs(struct runner *runner, struct jobs *jobs, const struct runne
     return status;
 }
 
+/* Raises the limit of open files as far as is allowed, because each run needs four. Returns the soft limit that
+ * it was: processes of jobs get that. */
+static int64_t raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    int64_t before = (int64_t)limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    return before;
+}
+
 int runner_main(const struct runner_options *options, struct jobs *jobs, const struct runner_places *places)
 {
-    struct runner runner = {.options = *options, .signals_fd = block_signals()};
+    struct runner runner = {
+        .options = *options, .signals_fd = block_signals(), .open_files = raise_open_files()};
     int status = run_jobs(&runner, jobs, places);
     if (runner.signals_fd >= 0)
         (void)close(runner.signals_fd);
