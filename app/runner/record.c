@@ -199,6 +199,8 @@ bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_
     const struct job_retry *retry = run->job == NULL ? NULL : &run->job->retry;
     if (retry == NULL || result != RESULT_FAILED || run->failed_attempts >= retry->count || !is_worth_it(run))
         return false;
+    if (run->state == NULL || run->state->hash != run->hash)
+        return false; /* the job is gone, or another one has taken its place in the store */
     *ret_pause = pause_before(retry, run->failed_attempts + 1);
     hora_instant again = {run->ended.ns + *ret_pause};
     return retry->past_next || again.ns < job_next_time(run->job, run->planned).ns;

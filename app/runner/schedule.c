@@ -81,12 +81,19 @@ static hora_ns parked(const hora_trigger_context *context, void *arg)
     return JOB_PARKED;
 }
 
+uint64_t job_hash(const struct job *job)
+{
+    json_t *json = job_to_json(job, true);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    uint64_t hash = text_hash(text == NULL ? "" : text);
+    json_decref(json);
+    free(text);
+    return hash;
+}
+
 static void want(struct wanted *wanted, struct job_state *state)
 {
     const struct job *job = state->job;
-    json_t *json = job_to_json(job, true);
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(json);
     *wanted = (struct wanted){.key = text_copy(state->key),
                               .set = job_set_ref(state->set),
                               .job = job,
@@ -97,8 +104,7 @@ static void want(struct wanted *wanted, struct job_state *state)
     else
         (void)snprintf(wanted->schedule, sizeof wanted->schedule, "disabled");
     wanted->trigger_name = text_format("%s:%s", job->name, wanted->schedule);
-    wanted->payload = text_format("%s %016" PRIx64, wanted->schedule, text_hash(text == NULL ? "" : text));
-    free(text);
+    wanted->payload = text_format("%s %016" PRIx64, wanted->schedule, state->hash);
     int error = job->enabled ? job_trigger_new(job, &wanted->trigger)
                              : hora_trigger_new(parked, NULL, NULL, &wanted->trigger);
     if (error < 0) {
