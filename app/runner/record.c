@@ -249,6 +249,7 @@ json_t *run_note(const struct run *run, enum run_result result)
     json_t *note = json_object();
     char reason[600];
     (void)run_describe_end(run, result, reason, sizeof reason);
+    text_make_utf8(reason);
     if (result != RESULT_SUCCEEDED)
         json_object_set_new(note, "reason", json_string(reason));
     if (run->stop == STOP_TIMEOUT)
