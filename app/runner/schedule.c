@@ -57,7 +57,7 @@ struct wanted {
 /* A task that the store has. */
 struct found {
     char *key, *payload;
-    hora_instant planned;
+    hora_instant planned, due;
     hora_durable_state state;
 };
 
@@ -170,8 +170,11 @@ static int find_task(const hora_durable_info *info, void *arg)
     if (info->payload_size > 0)
         memcpy(payload, info->payload, info->payload_size);
     payload[info->payload_size] = '\0';
-    agreement->found[agreement->found_count++] = (struct found){
-        .key = text_copy(info->key), .payload = payload, .planned = info->planned, .state = info->state};
+    agreement->found[agreement->found_count++] = (struct found){.key = text_copy(info->key),
+                                                                .payload = payload,
+                                                                .planned = info->planned,
+                                                                .due = info->due,
+                                                                .state = info->state};
     return 0;
 }
 
@@ -254,7 +257,9 @@ static hora_instant next_time(const struct agreement *agreement, const struct wa
     if (found == NULL || strncmp(found->payload, wanted->schedule, length) != 0 ||
         found->payload[length] != ' ')
         return job_first_time(wanted->job, agreement->now);
-    if (found->state == HORA_DURABLE_CLAIMED && found->planned.ns <= agreement->now.ns)
+    /* It runs, or waits for another attempt, which the job that takes its place does not make. */
+    bool has_begun = found->state == HORA_DURABLE_CLAIMED || found->due.ns > agreement->now.ns;
+    if (has_begun && found->planned.ns <= agreement->now.ns)
         return job_next_time(wanted->job, found->planned);
     return wanted->moves ? job_next_time(wanted->job, agreement->now) : found->planned;
 }
