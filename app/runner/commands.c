@@ -54,6 +54,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(reply_fn reply, void *a
     va_start(values, format);
     (void)vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    text_make_utf8(text);
     reply(json_pack("{s:b, s:s}", "ok", 0, "error", text), arg);
 }
 

@@ -24,6 +24,7 @@ enum { CAPACITY = 1 << 20, LAST_WAIT_MS = 2000 };
 struct console {
     struct loop *loop;
     struct loop_fd watch;
+    bool is_json;   /* lines are JSON objects */
     bool is_file;   /* cannot be watched, and never blocks */
     bool is_broken; /* a write has failed: nothing more is printed */
     char *bytes;
@@ -31,10 +32,11 @@ struct console {
     long long dropped; /* lines, since the last one that was printed */
 };
 
-struct console *console_new(struct loop *loop)
+struct console *console_new(struct loop *loop, bool is_json)
 {
     struct console *console = memory(sizeof *console);
-    *console = (struct console){.loop = loop, .watch = {.fd = -1}, .bytes = memory(CAPACITY)};
+    *console =
+        (struct console){.loop = loop, .watch = {.fd = -1}, .is_json = is_json, .bytes = memory(CAPACITY)};
     return console;
 }
 
@@ -89,20 +91,35 @@ static bool append(struct console *console, const char *text, size_t size)
     return true;
 }
 
+/* Says how many lines were dropped, in the form of the other lines. */
+static void report_dropped(struct console *console)
+{
+    char time[HORA_INSTANT_TEXT] = "", line[300];
+    (void)hora_instant_format(loop_wall(console->loop), NULL, false, time, sizeof time);
+    const char *form = console->is_json ? "{\"time\":\"%s\",\"kind\":\"warn\",\"level\":\"warning\",\"text\":"
+                                          "\"%lld lines were not printed: the reader is too slow\"}"
+                                        : "%s warn: %lld lines were not printed: the reader is too slow";
+    int length = snprintf(line, sizeof line, form, time, console->dropped);
+    if (append(console, line, (size_t)length))
+        console->dropped = 0;
+}
+
 void console_line(struct console *console, const char *text, size_t size)
 {
     if (console->is_broken)
         return;
-    if (console->dropped > 0) {
-        char lost[80];
-        int length = snprintf(lost, sizeof lost, "hora: %lld lines were not printed: the reader is too slow",
-                              console->dropped);
-        if (append(console, lost, (size_t)length))
-            console->dropped = 0;
-    }
+    if (console->dropped > 0)
+        report_dropped(console);
     if (console->dropped > 0 || !append(console, text, size))
         console->dropped++;
     write_out(console);
+}
+
+/* Writes what is left, if the reader takes it in time. */
+static void write_last(struct console *console)
+{
+    while (console->used > 0 && (console->is_file || is_ready(LAST_WAIT_MS)) && write_some(console))
+        ;
 }
 
 void console_free(struct console *console)
@@ -110,8 +127,11 @@ void console_free(struct console *console)
     if (console == NULL)
         return;
     loop_unwatch(&console->watch);
-    while (console->used > 0 && (console->is_file || is_ready(LAST_WAIT_MS)) && write_some(console))
-        ;
+    write_last(console);
+    if (console->dropped > 0 && !console->is_broken) {
+        report_dropped(console);
+        write_last(console);
+    }
     free(console->bytes);
     free(console);
 }

@@ -9,7 +9,7 @@
 
 struct console;
 
-struct console *console_new(struct loop *loop);
+struct console *console_new(struct loop *loop, bool is_json);
 /* Writes what is left, as far as that is possible without waiting for long. */
 void console_free(struct console *console);
 /* Prints a line; the line end is added. If the reader is too slow, lines are dropped, and a line says how

@@ -48,6 +48,8 @@ int firing_hook(const hora_run *run, void *runner);
 void run_arrived(void *run);
 void run_leave_room(struct run *run);
 void job_state_watch_init(struct job_state *state);
+/* The job has changed: waits for its new times, if a run is in progress. */
+void job_state_watch_again(struct job_state *state);
 /* The process of a run has ended; its output may not be complete. */
 void run_process_ended(struct run *run);
 /* Its output is complete, too, or does not become complete in time. */
@@ -100,6 +102,9 @@ bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_
 /* The key of a job in the store, and back; the caller frees the key. */
 char *job_key(const struct runner *runner, const char *job);
 const char *job_of_key(const struct runner *runner, const char *key);
+
+/* The hash of all that a job says. */
+uint64_t job_hash(const struct job *job);
 
 /* Makes the store agree with the jobs: puts what is new or has changed, cancels what is gone. Waits for the
  * store. Returns 0, or an error with a text. */

@@ -199,6 +199,8 @@ bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_
     const struct job_retry *retry = run->job == NULL ? NULL : &run->job->retry;
     if (retry == NULL || result != RESULT_FAILED || run->failed_attempts >= retry->count || !is_worth_it(run))
         return false;
+    if (run->state == NULL || run->state->hash != run->hash)
+        return false; /* the job is gone, or another one has taken its place in the store */
     *ret_pause = pause_before(retry, run->failed_attempts + 1);
     hora_instant again = {run->ended.ns + *ret_pause};
     return retry->past_next || again.ns < job_next_time(run->job, run->planned).ns;
@@ -247,6 +249,7 @@ json_t *run_note(const struct run *run, enum run_result result)
     json_t *note = json_object();
     char reason[600];
     (void)run_describe_end(run, result, reason, sizeof reason);
+    text_make_utf8(reason);
     if (result != RESULT_SUCCEEDED)
         json_object_set_new(note, "reason", json_string(reason));
     if (run->stop == STOP_TIMEOUT)

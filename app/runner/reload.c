@@ -69,6 +69,7 @@ static struct job_state *state_new(struct runner *runner, struct job_set *set, c
                                 .name = text_copy(job->name),
                                 .set = job_set_ref(set),
                                 .job = job,
+                                .hash = job_hash(job),
                                 .key = job_key(runner, job->name)};
     job_state_watch_init(state);
     open_log(state);
@@ -79,10 +80,14 @@ static void state_change(struct job_state *state, struct job_set *set, const str
 {
     bool same_log = has_same_log(state->job, job);
     struct job_set *old = state->set;
+    uint64_t old_hash = state->hash;
     state->set = job_set_ref(set);
     state->job = job;
+    state->hash = job_hash(job);
     if (!same_log)
         open_log(state);
+    if (state->hash != old_hash)
+        job_state_watch_again(state);
     job_set_unref(old);
 }
 

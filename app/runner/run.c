@@ -195,6 +195,13 @@ void job_state_watch_init(struct job_state *state)
     loop_timer_init(&state->next_timer, state->runner->loop, time_came, state);
 }
 
+void job_state_watch_again(struct job_state *state)
+{
+    loop_timer_cancel(&state->next_timer);
+    if (run_in_progress(state) != NULL)
+        watch_times(state, loop_wall(state->runner->loop));
+}
+
 /* ---- arrival ---- */
 
 static void timer_fired(void *arg);
@@ -359,6 +366,7 @@ static bool find_job(struct run *run)
     run->state = state;
     run->set = job_set_ref(state->set);
     run->job = state->job;
+    run->hash = state->hash;
     state->active++;
     if (run->job->group != NULL && run->hook == NULL)
         run->group = runner_find_group(runner, run->job->group->name);

@@ -362,7 +362,6 @@ static bool start_running(struct runner *runner)
     report_ready(runner);
     run_at_start(runner); /* from here on nothing is fatal: runs may be in hand */
     runner->watchdog = watchdog_new(runner->loop);
-    runner_watch_files(runner);
     zones_watch(runner);
     loop_timer_init(&runner->trim_timer, runner->loop, trim_history, runner);
     loop_timer_start(&runner->trim_timer, HORA_SECONDS(10));
@@ -438,9 +437,10 @@ static void init(struct runner *runner, const struct jobs *jobs, const struct ru
 /* Takes the jobs into use, and runs them until the loop ends. */
 static void run(struct runner *runner, struct jobs *jobs, const char *store)
 {
-    runner->console = console_new(runner->loop);
+    runner->console = console_new(runner->loop, runner->options.json);
     runner->started = loop_wall(runner->loop);
     runner_use(runner, jobs);
+    runner_watch_files(runner); /* first: the files may change while the store is opened */
     if (!open_store(runner, store))
         return;
     bool is_ready = runner->simulation != NULL ? start_simulation(runner) : start_running(runner);

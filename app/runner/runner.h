@@ -81,6 +81,7 @@ struct run {
     struct job_state *state; /* NULL: the job was removed from the files meanwhile */
     struct job_set *set;     /* a reference, for `job` */
     const struct job *job;
+    uint64_t hash;             /* of the job */
     const hora_run *store_run; /* detached; valid until hora_run_finish */
     char *id;                  /* JOB@20261117T030000Z: see run_id in run.c */
     char *key;                 /* in the store */
@@ -123,6 +124,7 @@ struct job_state {
     char *name;
     struct job_set *set; /* a reference, for `job` */
     const struct job *job;
+    uint64_t hash;      /* of all that it says: job_hash */
     char *key;          /* in the store */
     char *trigger_name; /* JOB:HASH */
     hora_trigger *trigger;
