@@ -332,12 +332,20 @@ static uint64_t random_bits(void *arg)
     return x ^ (x >> 31);
 }
 
+/* A store in memory has no other processes, so its nodes are told of every change. */
+static hora_ns look_every(const hora_durable *durable)
+{
+    bool is_alone = strcmp(durable->store->backend->ops->name, "memory") == 0;
+    return is_alone ? durable->options.lease / 3 : 0;
+}
+
 static int make_node(hora_durable *durable, hora_error *reason)
 {
     const hora__node_config config = {
         .ttl = durable->options.lease,
         .horizon = durable->options.horizon,
         .flush = durable->options.flush,
+        .look_every = look_every(durable),
         .max_claimed = durable->options.max_claimed,
         .handlers = durable->handler_names,
         .handler_count = durable->handler_count,

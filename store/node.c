@@ -32,6 +32,8 @@ int hora__node_new(const hora__node_config *config, hora__node **ret_node)
         return HORA_ENOMEM;
     memset(node, 0, offsetof(hora__node, back));
     node->config = *config;
+    if (node->config.look_every == 0)
+        node->config.look_every = HORA_SECONDS(1);
     hora__definition_init(&node->defaults);
     node->bucket_count = FIRST_BUCKETS;
     node->buckets = calloc(FIRST_BUCKETS, sizeof *node->buckets);

@@ -55,6 +55,8 @@ void run_process_done(struct run *run);
 
 /* ---- finish.c ---- */
 
+/* Sends a ping of an attempt of a run. */
+void run_ping(const struct run *run, const char *path, const char *body, size_t size);
 /* Reports, records and ends a run. From any state. */
 void run_finish(struct run *run, enum run_result result);
 /* Sets the reason why a run is skipped or has failed without a process. */

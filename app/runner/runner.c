@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@
 #include "terminal.h"
 #include "text.h"
 
-#define TRIM_EVERY HORA_HOURS(1)
+#define TRIM_EVERY    HORA_HOURS(1)
+#define LONGEST_LEASE HORA_SECONDS(60)
 
 enum { MAX_CLAIMED = 20000, PING_WAIT_SECONDS = 5 };
 
@@ -460,9 +462,23 @@ static int run_jobs(struct runner *runner, struct jobs *jobs, const struct runne
     return status;
 }
 
+/* Raises the limit of open files as far as is allowed, because each run needs four. Returns the soft limit that
+ * it was: processes of jobs get that. */
+static int64_t raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    int64_t before = (int64_t)limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    return before;
+}
+
 int runner_main(const struct runner_options *options, struct jobs *jobs, const struct runner_places *places)
 {
-    struct runner runner = {.options = *options, .signals_fd = block_signals()};
+    struct runner runner = {
+        .options = *options, .signals_fd = block_signals(), .open_files = raise_open_files()};
     int status = run_jobs(&runner, jobs, places);
     if (runner.signals_fd >= 0)
         (void)close(runner.signals_fd);
@@ -471,10 +487,12 @@ int runner_main(const struct runner_options *options, struct jobs *jobs, const s
 
 int simulate(const struct simulation *simulation, struct jobs *jobs)
 {
-    struct runner runner = {
-        .options = {.virtual_clock = true, .virtual_start = simulation->from, .json = simulation->json},
-        .signals_fd = -1,
-        .simulation = simulation};
+    struct runner runner = {.options = {.virtual_clock = true,
+                                        .virtual_start = simulation->from,
+                                        .json = simulation->json,
+                                        .lease = LONGEST_LEASE}, /* fewer renewals: nothing can be lost */
+                            .signals_fd = -1,
+                            .simulation = simulation};
     const struct runner_places places = {.store = "memory:",
                                          .shown_store = "memory:",
                                          .socket = "",

@@ -212,6 +212,7 @@ struct runner {
     int files_fd; /* inotify; -1: the files are not watched */
     struct loop_fd files_watch;
     struct loop_timer files_timer;
+    int64_t open_files; /* soft limit of open files that the runner was started with */
     int signals_fd;
     struct loop_fd signals_watch;
     struct loop_timer trim_timer;  /* deletes old records */
