@@ -7,6 +7,7 @@
  * with a message. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,12 +190,15 @@ static int block_signals(void)
 
 /* ---- parts ---- */
 
-/* Returns a text that is the same whenever this runner is started, and no other runner has: the control socket
- * belongs to one runner at a time. */
+/* Returns a text that is the same whenever this runner is started, and no other runner has: the control
+ * socket belongs to one runner at a time. A relative path means different sockets in different folders. */
 static char *make_mark(const struct runner *runner)
 {
-    char *text = text_format("%s %s %s %u", runner->socket_path, runner->store_address, runner->namespace,
-                             (unsigned)getuid());
+    char folder[PATH_MAX] = "";
+    if (runner->socket_path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        folder[0] = '\0';
+    char *text = text_format("%s %s %s %s %u", folder, runner->socket_path, runner->store_address,
+                             runner->namespace, (unsigned)getuid());
     uint64_t hash = text_hash(text);
     free(text);
     return text_format("%016" PRIx64, hash);
