@@ -233,6 +233,8 @@ static int add_record(const hora_run_record *record, void *arg)
     const char *job = job_of_key(asked->runner, record->key);
     if (record->key == NULL || job == record->key)
         return 0; /* not a job of this namespace */
+    if (asked->history.failed && code_is_of_end(record->code))
+        return 0;
     json_t *object = record_to_json(asked->runner, record);
     if (asked->run == NULL || strcmp(json_string_value(json_object_get(object, "run")), asked->run) == 0)
         json_array_append(asked->result, object);

@@ -324,6 +324,8 @@ void run_finish(struct run *run, enum run_result result)
     run_close_process(run);
     run_leave_room(run);
     run->ended = loop_wall(runner->loop);
+    if (runner->stopping && result == RESULT_LOST)
+        runner->handed_back++;
     struct ending *ending = memory(sizeof *ending);
     *ending = (struct ending){.run = run,
                               .result = result,

@@ -84,6 +84,8 @@ char *run_id(const char *job, hora_instant planned);
 /* How a process ended. */
 enum run_result run_result_of(const struct run *run);
 const char *run_result_name(enum run_result result);
+/* True for a run that the end of its runner interrupted: not a failure, but to be repeated. */
+bool code_is_of_end(int code);
 int run_code(const struct run *run, enum run_result result);
 /* A code in a word or two: "ok", "exit 3", "timeout". */
 void code_describe(int code, char *text, size_t size);

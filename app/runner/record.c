@@ -87,6 +87,11 @@ static int code_of_failure(const struct run *run)
     return CODE_SIGNAL + run->end.code;
 }
 
+bool code_is_of_end(int code)
+{
+    return code == CODE_INTERRUPTED || code == CODE_NOT_BEGUN;
+}
+
 void code_describe(int code, char *text, size_t size)
 {
     static const char *const names[] = {
@@ -308,9 +313,11 @@ json_t *run_to_json(const struct run *run)
                      "by_hand", run->by_hand);
 }
 
-static const char *outcome_name(hora_run_outcome outcome)
+static const char *outcome_name(const hora_run_record *record)
 {
-    switch (outcome) {
+    if (code_is_of_end(record->code))
+        return "lost";
+    switch (record->outcome) {
     case HORA_RUN_SUCCEEDED:
         return "succeeded";
     case HORA_RUN_FAILED:
@@ -333,13 +340,14 @@ json_t *record_to_json(const struct runner *runner, const hora_run_record *recor
     char *id = run_id(job, record->planned);
     json_t *note = record->note_size == 0 ? NULL : json_loadb(record->note, record->note_size, 0, NULL);
     double seconds = record->started.ns == 0 ? 0 : (double)(record->ended.ns - record->started.ns) / 1e9;
-    json_t *result = json_pack(
-        "{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
-        (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record->outcome), "retried",
-        record->outcome == HORA_RUN_FAILED, "code", record->code, "planned", json_instant(record->planned),
-        "started", json_instant(record->started), "ended", json_instant(record->ended), "seconds", seconds,
-        "attempt", record->attempt, "fence", (json_int_t)record->fence, "node", (json_int_t)record->node,
-        "skipped", (json_int_t)record->skipped, "note", note != NULL ? note : json_null());
+    json_t *result =
+        json_pack("{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
+                  (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record), "retried",
+                  record->outcome == HORA_RUN_FAILED && !code_is_of_end(record->code), "code", record->code,
+                  "planned", json_instant(record->planned), "started", json_instant(record->started), "ended",
+                  json_instant(record->ended), "seconds", seconds, "attempt", record->attempt, "fence",
+                  (json_int_t)record->fence, "node", (json_int_t)record->node, "skipped",
+                  (json_int_t)record->skipped, "note", note != NULL ? note : json_null());
     free(id);
     return result;
 }

@@ -196,6 +196,8 @@ struct runner {
     bool durable_is_stopped; /* the runner ends when no run is in hand */
     int signals;             /* that asked it to end */
     hora_ns stop_within;
+    int handed_back;     /* runs that were to end with it, and did not get their turn */
+    hora_ns kill_within; /* while it stops: the longest kill_after that there is time for */
     bool store_is_connected;
     char *store_error; /* the latest one, while it is not connected */
     int64_t events, reloads, failed_reloads;
