@@ -175,6 +175,7 @@ static void finish_in_store(struct ending *ending)
         run->next->link = run->link;
     if (run->state != NULL)
         run->state->active--;
+    runner->last_finish = loop_now(runner->loop);
     int error = hora_run_finish(run->store_run, ending->code);
     assert(error == 0); /* R2 */
     (void)error;

@@ -331,8 +331,9 @@ static bool start_services(struct runner *runner)
 
 static void report_ready(struct runner *runner)
 {
-    event_report(runner, EVENT_INFO, "ready", NULL, NULL, "%zu jobs, store %s, control socket %s",
-                 runner->job_count, runner->store_address, runner->socket_path);
+    event_report(runner, EVENT_INFO, "ready", NULL, NULL, "%zu job%s, store %s, control socket %s",
+                 runner->job_count, runner->job_count == 1 ? "" : "s", runner->store_address,
+                 runner->socket_path);
     notify_ready();
     notify_status("%zu jobs", runner->job_count);
 }

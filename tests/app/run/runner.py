@@ -156,6 +156,7 @@ class Runner:
                 if is_json:
                     self.events.append(json.loads(line))
                 self.changed.notify_all()
+        self.process.wait()
         with self.changed:
             self.changed.notify_all()
 
