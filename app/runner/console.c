@@ -19,7 +19,10 @@
 
 #include "command.h"
 
-enum { CAPACITY = 1 << 20, LAST_WAIT_MS = 2000 };
+#define KEPT_FOR_EVENTS ((size_t)1 << 16)
+
+/* The buffer has room for twice its capacity, so that what waits is moved only after as much was written. */
+enum { CAPACITY = 1 << 20, ROOM = 2 * CAPACITY, WRITES_IN_A_ROW = 16, LAST_WAIT_MS = 2000 };
 
 struct console {
     struct loop *loop;
@@ -28,15 +31,14 @@ struct console {
     bool is_file;   /* cannot be watched, and never blocks */
     bool is_broken; /* a write has failed: nothing more is printed */
     char *bytes;
-    size_t used;
-    long long dropped; /* lines, since the last one that was printed */
+    size_t start, used; /* what waits is bytes[start] and the `used` - 1 after it */
+    long long dropped;  /* lines, since the last one that was printed */
 };
 
 struct console *console_new(struct loop *loop, bool is_json)
 {
     struct console *console = memory(sizeof *console);
-    *console =
-        (struct console){.loop = loop, .watch = {.fd = -1}, .is_json = is_json, .bytes = memory(CAPACITY)};
+    *console = (struct console){.loop = loop, .watch = {.fd = -1}, .is_json = is_json, .bytes = memory(ROOM)};
     return console;
 }
 
@@ -44,7 +46,7 @@ struct console *console_new(struct loop *loop, bool is_json)
 static bool write_some(struct console *console)
 {
     size_t part = console->used < PIPE_BUF || console->is_file ? console->used : PIPE_BUF;
-    ssize_t count = write(STDOUT_FILENO, console->bytes, part);
+    ssize_t count = write(STDOUT_FILENO, console->bytes + console->start, part);
     if (count < 0) {
         console->is_broken = errno != EINTR && errno != EAGAIN;
         if (console->is_broken)
@@ -52,7 +54,7 @@ static bool write_some(struct console *console)
         return false;
     }
     console->used -= (size_t)count;
-    memmove(console->bytes, console->bytes + count, console->used);
+    console->start = console->used == 0 ? 0 : console->start + (size_t)count;
     return true;
 }
 
@@ -66,16 +68,19 @@ static void output_ready(int fd, uint32_t events, void *arg)
 {
     (void)fd, (void)events;
     struct console *console = arg;
-    (void)write_some(console);
+    for (int i = 0; i < WRITES_IN_A_ROW && console->used > 0 && is_ready(0) && write_some(console); i++)
+        ;
     if (console->used == 0)
         loop_unwatch(&console->watch);
 }
 
 static void write_out(struct console *console)
 {
+    if (console->watch.fd >= 0)
+        return; /* the loop will say when it is ready */
     while (console->used > 0 && (console->is_file || is_ready(0)) && write_some(console))
         ;
-    if (console->used == 0 || console->watch.fd >= 0)
+    if (console->used == 0)
         return;
     if (loop_watch(console->loop, &console->watch, STDOUT_FILENO, EPOLLOUT, output_ready, console) == -EPERM)
         console->is_file = true;
@@ -85,8 +90,13 @@ static bool append(struct console *console, const char *text, size_t size)
 {
     if (size + 1 > CAPACITY - console->used)
         return false;
-    memcpy(console->bytes + console->used, text, size);
-    console->bytes[console->used + size] = '\n';
+    if (size + 1 > ROOM - console->start - console->used) {
+        memmove(console->bytes, console->bytes + console->start, console->used);
+        console->start = 0;
+    }
+    char *end = console->bytes + console->start + console->used;
+    memcpy(end, text, size);
+    end[size] = '\n';
     console->used += size + 1;
     return true;
 }
@@ -113,6 +123,14 @@ void console_line(struct console *console, const char *text, size_t size)
     if (console->dropped > 0 || !append(console, text, size))
         console->dropped++;
     write_out(console);
+}
+
+bool console_skips_output(struct console *console)
+{
+    if (!console->is_broken && CAPACITY - console->used >= KEPT_FOR_EVENTS)
+        return false;
+    console->dropped++;
+    return true;
 }
 
 /* Writes what is left, if the reader takes it in time. */

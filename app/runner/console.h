@@ -3,6 +3,7 @@
 #ifndef APP_CONSOLE_H
 #define APP_CONSOLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "runner/loop.h"
@@ -15,5 +16,8 @@ void console_free(struct console *console);
 /* Prints a line; the line end is added. If the reader is too slow, lines are dropped, and a line says how
  * many. */
 void console_line(struct console *console, const char *text, size_t size);
+/* Returns true, and counts a line as dropped, if the reader is so slow that the rest of the buffer is kept for
+ * events: for lines of output, before they are made. */
+bool console_skips_output(struct console *console);
 
 #endif

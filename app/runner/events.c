@@ -159,6 +159,8 @@ static json_t *output_event(const struct output_line *line)
 void event_output(struct runner *runner, const struct output_line *line)
 {
     bool prints = !runner->options.quiet && !runner->options.no_output;
+    if (prints && console_skips_output(runner->console))
+        prints = false;
     if (runner->followers == NULL && !prints)
         return;
     if (runner->followers != NULL || runner->options.json) {

@@ -23,7 +23,8 @@
 #include "runner/internal.h"
 #include "text.h"
 
-enum { READ_SIZE = 1 << 16, REASON_SIZE = 512, KILL_WAIT_MS = 1000 };
+/* A read is small enough that the lines in it, which may be empty, do not keep the loop busy for long. */
+enum { READ_SIZE = 1 << 14, PIPE_SIZE = 1 << 16, REASON_SIZE = 512, KILL_WAIT_MS = 1000 };
 
 const struct job_command *run_command_of(const struct run *run)
 {
@@ -79,7 +80,7 @@ static void pipe_ready(int fd, uint32_t events, void *arg)
 void run_read_rest(struct run *run)
 {
     for (int stream = 0; stream < 2; stream++)
-        for (int i = 0; i < 2 && run->pipes[stream] >= 0 && read_once(run, stream); i++)
+        for (int i = 0; i <= PIPE_SIZE / READ_SIZE && run->pipes[stream] >= 0 && read_once(run, stream); i++)
             ;
 }
 
