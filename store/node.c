@@ -395,8 +395,12 @@ bool hora__node_is_empty(const hora__node *node)
 
 bool hora__node_is_idle(const hora__node *node, hora_ns now)
 {
-    int64_t store_now = hora__node_store_time(node, now);
-    if (store_now == INT64_MIN || !node->joined || node->resume || node->woken_due <= store_now)
+    /* A firing that was put just now is due, although the store's clock, as far as the node can tell, may not
+     * have reached its time. */
+    int64_t store_now = hora__clock_estimate_latest_us(&node->clock, now);
+    if (store_now == INT64_MAX || !node->joined || node->resume || node->woken_due <= store_now)
+        return false;
+    if (node->busy) /* the request in progress may find something */
         return false;
     for (int lane = 0; lane < HORA__LANES; lane++)
         if (node->next_due[lane] <= store_now || node->low[lane] == INT64_MIN)

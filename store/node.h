@@ -168,7 +168,8 @@ void hora__node_drain(hora__node *node);
 bool hora__node_is_empty(const hora__node *node);
 
 /* True if, at the latest exchange, the store had no firing that was due and could be claimed here, and
- * nothing is held that is due. */
+ * nothing is held that is due: by the latest time that the store's clock can show. False while an exchange is
+ * in progress. */
 bool hora__node_is_idle(const hora__node *node, hora_ns now);
 
 /* The store's clock at `now`, as far as the node can tell; INT64_MIN before the first exchange. */

@@ -26,6 +26,7 @@ typedef struct world {
     hora__series series;
     int series_reads, series_result;
     int64_t step;
+    int64_t set_by;        /* the store's clock is set by this, in each exchange after the renewal */
     hora_trigger *trigger; /* NULL: unknown */
 } world;
 
@@ -196,6 +197,23 @@ TEST_REAL(an_idle_node_makes_one_exchange_a_second, "")
     end(&own);
 }
 
+/* After an exchange that took long, the node does not know the store's clock exactly. What was put meanwhile
+ * is due, and a node that holds it is not idle, although it may not start it yet. */
+TEST_REAL(a_node_is_not_idle_as_long_as_something_may_be_due, "")
+{
+    world own;
+    begin(&own, 10);
+    prepare(&own);
+    add_claim(&own, 1, store_time(HORA_MS(160)));
+    reply(&own, HORA_MS(100)); /* the clock may have been read at its beginning, and show 200 ms now */
+    hora__held *held = hora__node_take_ready(own.node);
+    CHECK(held->start_at > own.now);
+    CHECK(!hora__node_is_idle(own.node, own.now));
+    hora__node_drain(own.node);
+    hora__node_forget(own.node, hora__node_take_dropped(own.node));
+    end(&own);
+}
+
 TEST_REAL(a_wake_up_is_followed_at_once, "")
 {
     world own;
@@ -207,6 +225,7 @@ TEST_REAL(a_wake_up_is_followed_at_once, "")
     CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
     CHECK(!hora__node_is_idle(own.node, HORA_MS(3)));
     prepare(&own);
+    CHECK(!hora__node_is_idle(own.node, HORA_MS(3))); /* the reply may bring what was put */
     CHECK(own.exchange.low[2] < store_time(HORA_MS(3)) && own.exchange.claim_limit[2] > 0);
     hora__node_woken(own.node, INT64_MIN, own.now); /* during the exchange */
     reply(&own, 0);
