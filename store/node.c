@@ -149,9 +149,10 @@ void hora__node_fenced(hora__node *node)
     }
 }
 
-void hora__node_drain(hora__node *node)
+void hora__node_hand_back(hora__node *node)
 {
-    node->draining = true;
+    if (HORA__STORE_FAULT(STEP_KEEPS_WAITING) && !node->draining)
+        return;
     hora__held *ready = hora__held_take_all(&node->ready);
     while (ready != NULL) {
         hora__held *next = ready->next_ready;
@@ -162,6 +163,12 @@ void hora__node_drain(hora__node *node)
     for (hora__held *held = node->first; held != NULL; held = held->next)
         if (held->state == HORA__HELD_WAITING && !held->accepted && !held->dropped)
             drop(node, held);
+}
+
+void hora__node_drain(hora__node *node)
+{
+    node->draining = true;
+    hora__node_hand_back(node);
 }
 
 /* ---- lists for the shell ---- */
@@ -239,7 +246,7 @@ static void send_release(hora__node *node, hora__held *held, hora_ns now)
     hora__node_send(node, held, now);
 }
 
-/* A firing that was dropped by hora__node_drain is handed back; one of a lost lease is not this node's. */
+/* A firing that was dropped by hora__node_hand_back is; one of a lost lease is not this node's. */
 void hora__node_forget(hora__node *node, hora__held *held)
 {
     assert(held->dropped && held->state == HORA__HELD_WAITING);
