@@ -129,6 +129,7 @@ class Runner:
             words[-1:-1] = ["--clock", f"virtual={clock or self.clock}"]
         self.words = words
         self.events, self.lines, self.errors = [], [], ""
+        self.event_count, self.is_ready = 0, False  # events without lines of output; the events can be counted
         self.changed = threading.Condition()
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         cwd=self.directory, env={**os.environ, **(self.environment or {})})
@@ -147,6 +148,7 @@ class Runner:
                 raise RuntimeError(f"the runner ended at its start: {self.errors}")
             if self.clock:
                 self.request("clock", by="0s")  # the durable scheduler has started, too
+            self.is_ready = json and "--quiet" not in words
 
     def _read_output(self, is_json):
         for line in self.process.stdout:
@@ -156,6 +158,7 @@ class Runner:
                 self.lines.append(line.decode().rstrip("\n"))
                 if is_json:
                     self.events.append(json.loads(line))
+                    self.event_count += self.events[-1]["kind"] != "output"
                 self.changed.notify_all()
         self.process.wait()
         with self.changed:
@@ -166,8 +169,27 @@ class Runner:
 
     # ---- looking ----
 
+    def synchronize(self):
+        """Wait until all events are here that the runner has reported so far: an answer of the control socket may be
+        faster than the pipe."""
+        if self.process.poll() is not None:
+            self.readers[0].join(PATIENCE)
+            return
+        if not self.is_ready:
+            return
+        try:
+            count = self.request("status")["runner"]["events"]
+        except (OSError, RuntimeError, KeyError):
+            return  # it is ending
+        with self.changed:
+            self.changed.wait_for(lambda: self.event_count >= count or not self.readers[0].is_alive(), PATIENCE)
+
     def find(self, kind=None, job=None, since=0, **fields):
         """The events of a kind, of a job, from the index `since` on, with these fields."""
+        self.synchronize()
+        return self._find(kind, job, since, **fields)
+
+    def _find(self, kind=None, job=None, since=0, **fields):
         return [event for event in self.events[since:]
                 if kind in (None, event["kind"]) and job in (None, event.get("job")) and
                 all(event.get(name) == value for name, value in fields.items())]
@@ -193,7 +215,7 @@ class Runner:
 
     def wait_for(self, kind, job=None, count=1, **fields):
         """Wait until there are so many events of a kind; returns the last one."""
-        return self.wait(lambda: self.find(kind, job, **fields)[count - 1:count], f"{count} x {kind} of {job}")[0]
+        return self.wait(lambda: self._find(kind, job, **fields)[count - 1:count], f"{count} x {kind} of {job}")[0]
 
     def until(self, condition, what, patience=PATIENCE):
         """Ask again and again until a condition holds that no event reports."""
