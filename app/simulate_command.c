@@ -19,7 +19,7 @@ static const char help[] =
     "queued,\n"
     "replaced and tried again, and what clock changes do. Nothing is executed. The code is the one that "
     "runs\n"
-    "jobs; time is virtual, so a year takes seconds.\n"
+    "jobs; time is virtual, so a month takes a few seconds.\n"
     "\n"
     "Options:\n"
     "  --from TIME             such as 2026-03-28, or 2026-03-28T12:00:00+01:00; default: now\n"

@@ -271,14 +271,15 @@ static int read_fraction(input *in, double least, double most, double *ret_value
     if (isdigit((unsigned char)value[0])) {
         errno = 0;
         long long whole = strtoll(value, &end, 10);
-        if (errno == 0 && whole <= 1000000000)
+        bool fits = errno == 0 && whole <= 1000000000;
+        if (fits)
             millionths = whole * MILLION;
-        int unit = MILLION / 10;
+        int64_t unit = MILLION / 10;
         if (*end == '.')
             for (end++; isdigit((unsigned char)*end) && unit > 0; unit /= 10)
                 millionths += (*end++ - '0') * unit;
         double number = (double)millionths / MILLION;
-        if (errno == 0 && *end == '\0' && number >= least && number <= most) {
+        if (fits && *end == '\0' && number >= least && number <= most) {
             *ret_value = number;
             return 0;
         }
@@ -316,8 +317,10 @@ static int hexadecimal(char digit)
 /* Reads one character of a quoted value, which may be escaped. Returns 0 for a wrong one. */
 static char read_character(input *in)
 {
+    if (*in->at == '\0')
+        return '\0';
     if (*in->at != '\\')
-        return *in->at == '\0' ? '\0' : *in->at++;
+        return *in->at++;
     if (in->at[1] != 'x' || hexadecimal(in->at[2]) < 0 || hexadecimal(in->at[3]) < 0)
         return '\0';
     char byte = (char)(hexadecimal(in->at[2]) << 4 | hexadecimal(in->at[3]));
@@ -388,7 +391,7 @@ static int read_cron(input *in)
         error = read_quoted(in, expression, sizeof expression);
     if (error == 0)
         error = read_value(in, zone, sizeof zone);
-    if (error < 0)
+    if (error != 0)
         return error;
     error = hora__definition_set_cron(in->definition, expression, (hora_cron_dialect)dialect, (hora_dst)dst,
                                       zone, in->reason);

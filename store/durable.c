@@ -165,7 +165,7 @@ static void free_parts(hora_durable *durable)
 int hora_durable_new(hora_store *store, const hora_durable_options *given, hora_durable **ret_durable,
                      hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     hora_durable_options options;
     int error = hora__store_check(store, reason);
@@ -332,12 +332,20 @@ static uint64_t random_bits(void *arg)
     return x ^ (x >> 31);
 }
 
+/* A store in memory has no other processes, so its nodes are told of every change. */
+static hora_ns look_every(const hora_durable *durable)
+{
+    bool is_alone = strcmp(durable->store->backend->ops->name, "memory") == 0;
+    return is_alone ? durable->options.lease / 3 : 0;
+}
+
 static int make_node(hora_durable *durable, hora_error *reason)
 {
     const hora__node_config config = {
         .ttl = durable->options.lease,
         .horizon = durable->options.horizon,
         .flush = durable->options.flush,
+        .look_every = look_every(durable),
         .max_claimed = durable->options.max_claimed,
         .handlers = durable->handler_names,
         .handler_count = durable->handler_count,
@@ -369,7 +377,7 @@ static void woken_by_store(int64_t due, bool after_now, void *arg)
 
 int hora_durable_start(hora_durable *durable, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     int error = check_durable(durable, reason);
     if (error < 0)
@@ -426,6 +434,7 @@ static int wait_for_change(hora_durable *durable, hora_ns end)
     int error = hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = durable->timed_waits), &waiter.latch, NULL);
     if (error < 0)
         return error;
+    /* cppcheck-suppress autoVariables ; it is removed before the call returns */
     durable->waiters = &waiter;
     pthread_mutex_unlock(&durable->lock);
     hora_ns left = end == HORA_FOREVER ? HORA_FOREVER : end - hora_clock_now(durable->timed_waits);
@@ -521,7 +530,7 @@ static int stop_node(hora_durable *durable, hora_ns timeout)
 
 int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     int result = check_durable(durable, reason);
     if (result < 0)

@@ -134,11 +134,11 @@ void hora__durable_wake(hora_durable *durable);
 /* Wakes the calls that wait for a change of the state. Requires the lock. */
 void hora__durable_changed(hora_durable *durable);
 
-/* The body of the node's thread. */
-int hora__durable_loop(void *durable, void **ret_result);
+/* The body of the node's thread; the argument is the durable scheduler. */
+int hora__durable_loop(void *arg, void **ret_result);
 
-/* The function of a firing's timer. */
-int hora__firing_run(void *firing);
+/* The function of a firing's timer; the argument is the firing. */
+int hora__firing_run(void *arg);
 
 /* Tells a firing that runs to stop, for the reasons given: interrupts the thread of its handler, or, if it is
  * detached, puts it into the list of hora__durable_call_stops. Requires the lock. */

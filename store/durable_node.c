@@ -376,7 +376,9 @@ static void leave(hora_durable *durable)
     hora_error reason;
     pthread_mutex_lock(&durable->lock);
     const hora__lease *joined = hora__node_lease(durable->node);
-    const hora__lease lease = joined == NULL ? (hora__lease){.node = 0} : *joined;
+    hora__lease lease = {.node = 0};
+    if (joined != NULL)
+        lease = *joined;
     pthread_mutex_unlock(&durable->lock);
     HORA__STEP("node: before leave");
     int error = joined == NULL ? 0 : backend->ops->leave(backend, &lease, &reason);

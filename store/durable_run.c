@@ -229,6 +229,7 @@ int hora__firing_run(void *arg)
 
 hora__firing *hora__firing_of(const hora_run *run)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is a pointer, without its const */
     return (hora__firing *)(uintptr_t)((const char *)run - offsetof(hora__firing, run));
 }
 
@@ -294,7 +295,7 @@ int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome)
 
 static int begin(const hora_run *run, const char *database, void **ret_connection, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     if (run == NULL || ret_connection == NULL)
         return hora__store_refuse(reason, HORA_EINVAL, NULL, "%s is NULL",

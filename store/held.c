@@ -170,7 +170,7 @@ static int find_series(hora__node *node, hora__held *held)
         int error = node->config.read_series(held->claim.series, &row, node->config.arg);
         if (error == 0)
             error = hora__series_cache_add(node->series, held->claim.series, &row, &held->series);
-        if (error < 0)
+        if (error != 0)
             return error;
     }
     held->definition = held->series->definition;
@@ -185,7 +185,7 @@ static int find_definition(hora__node *node, hora__held *held, const char *text)
         error = find_series(node, held);
     else if (text != NULL)
         error = hora__definition_read(text, &held->own_definition, NULL);
-    if (error < 0)
+    if (error != 0)
         return error;
     if (held->claim.series == 0)
         held->definition = text != NULL ? held->own_definition : &node->defaults;
@@ -216,7 +216,7 @@ void hora__held_new(hora__node *node, const hora__claim *claim, hora_ns now)
         hand_back(node, claim);
         return;
     }
-    if (find_definition(node, held, claim->definition) < 0) {
+    if (find_definition(node, held, claim->definition) != 0) {
         hand_back(node, claim);
         release_parts(node, held);
         free(held);

@@ -114,7 +114,15 @@ typedef struct hora__memory {
 } hora__memory;
 
 /* The row whose field `link` is at `node`. */
-#define HORA__ROW_OF(node, link) ((hora__row *)((uintptr_t)(node) - offsetof(hora__row, link)))
+#define HORA__ROW_OF(node, link) ((hora__row *)hora__element_of((node), offsetof(hora__row, link)))
+
+/* The element that contains a node at this offset. The tree does not know whether its elements may be
+ * changed. */
+static inline void *hora__element_of(const hora__memory_tree_node *node, size_t offset)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is a pointer, without its const */
+    return (void *)((uintptr_t)node - offset);
+}
 
 /* Returns a blob with one reference; NULL if there is no memory. */
 hora__blob *hora__blob_new(const void *data, size_t size);

@@ -208,7 +208,7 @@ static int put_locked(hora__memory *memory, const hora__put *puts, size_t count,
     int result = hora__memory_now(memory, &now, reason);
     if (result == 0)
         result = make_drafts(memory, puts, count, now, &drafts, reason);
-    if (result < 0)
+    if (result != 0)
         return result;
     size_t refused = find_refused(memory, puts, drafts, count);
     for (size_t i = 0; i < count; i++) {

@@ -94,7 +94,7 @@ static int compare_owners(const hora__memory_tree_node *a, const hora__memory_tr
 
 static hora__row_series *series_of(const hora__memory_tree_node *node)
 {
-    return (hora__row_series *)((uintptr_t)node - offsetof(hora__row_series, by_id));
+    return hora__element_of(node, offsetof(hora__row_series, by_id));
 }
 
 static int compare_series(const hora__memory_tree_node *a, const hora__memory_tree_node *b)

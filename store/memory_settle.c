@@ -241,6 +241,7 @@ static hora__settled settle_one(hora__memory *memory, const hora__settle *settle
         return HORA__SETTLED_STALE;
     if (row->owner != settle->owner && !HORA__STORE_FAULT(STORE_BY_ID_ALONE))
         return HORA__SETTLED_STALE;
+    /* NOLINTNEXTLINE(misc-redundant-expression): the planted faults differ, if there are any */
     if (row->fence != settle->fence && !HORA__STORE_FAULT(STORE_BY_ID_ALONE) &&
         !HORA__STORE_FAULT(STORE_NO_FENCE))
         return HORA__SETTLED_STALE;

@@ -32,6 +32,8 @@ int hora__node_new(const hora__node_config *config, hora__node **ret_node)
         return HORA_ENOMEM;
     memset(node, 0, offsetof(hora__node, back));
     node->config = *config;
+    if (node->config.look_every == 0)
+        node->config.look_every = HORA_SECONDS(1);
     hora__definition_init(&node->defaults);
     node->bucket_count = FIRST_BUCKETS;
     node->buckets = calloc(FIRST_BUCKETS, sizeof *node->buckets);
@@ -293,6 +295,7 @@ hora__start hora__node_start(hora__node *node, hora__held *held, hora_ns now)
     if (held->dropped)
         return HORA__START_GONE;
     assert(held->state == HORA__HELD_WAITING);
+    /* NOLINTNEXTLINE(misc-redundant-expression): the planted faults differ, if there are any */
     if (!hora__node_has_lease(node, now) && !HORA__STORE_FAULT(NO_LEASE_CHECK) &&
         !HORA__STORE_FAULT(STALE_CLAIM_STARTS))
         return park(node, held);

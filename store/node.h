@@ -78,6 +78,8 @@ typedef struct hora__node hora__node;
 
 typedef struct hora__node_config {
     hora_ns ttl, horizon, flush;
+    /* how often the node looks for tasks that it was not told of, and at least renews its lease; 0: 1 s */
+    hora_ns look_every;
     int max_claimed;
     const char *const *handlers;
     int handler_count;

@@ -20,10 +20,8 @@
 #include "rules.h"
 #include "units.h"
 
-#define RENEWAL_MOST HORA_SECONDS(1)
-#define FULL_EVERY   HORA_SECONDS(1)
-#define POLL_LEAST   HORA_MS(10)
-#define RETRY_FIRST  HORA_MS(10)
+#define POLL_LEAST  HORA_MS(10)
+#define RETRY_FIRST HORA_MS(10)
 enum { RETRY_DOUBLINGS = 6 }; /* up to 640 ms */
 
 /* A wake-up names the store's time when it was sent, which is later than when its firings were written. */
@@ -43,7 +41,7 @@ static int64_t horizon_us(const hora__node *node)
 
 static hora_ns renew_at(const hora__node *node)
 {
-    return hora__sum(node->renewed_at, least(node->config.ttl / 3, RENEWAL_MOST));
+    return hora__sum(node->renewed_at, least(node->config.ttl / 3, node->config.look_every));
 }
 
 /* How many firings of a request, which frees `freed`, may be claimed. */
@@ -195,9 +193,9 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
                                  .handler_count = node->config.handler_count,
                                  .horizon_us = horizon_us(node)};
     /* A renewal that is about to be followed by a full look is one. */
-    bool full = now >= node->full_at - (exchange->renew ? FULL_EVERY / 4 : 0);
+    bool full = now >= node->full_at - (exchange->renew ? node->config.look_every / 4 : 0);
     if (full && HORA__STORE_FAULT(LOW_SKIPS_RELEASED) && node->clock.known) {
-        node->full_at = hora__sum(now, FULL_EVERY);
+        node->full_at = hora__sum(now, node->config.look_every);
         full = false;
     }
     bool woken = in_sight_at(node, node->woken_due) <= now;
@@ -349,7 +347,7 @@ static void note_lanes(hora__node *node, const hora__exchange *exchange, hora_ns
 {
     int64_t sight = hora__sum(exchange->ret_now, exchange->horizon_us);
     hora_ns poll = node->config.horizon / 2;
-    poll = least(poll > POLL_LEAST ? poll : POLL_LEAST, FULL_EVERY);
+    poll = least(poll > POLL_LEAST ? poll : POLL_LEAST, node->config.look_every);
     node->look_at = HORA_FOREVER;
     for (int lane = 0; lane < HORA__LANES; lane++) {
         int limit = exchange->claim_limit[lane];
@@ -415,7 +413,7 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
     hora__node_free_settled(node);
     note_cancelled(node, exchange);
     if (looked && was_full)
-        node->full_at = hora__sum(received, FULL_EVERY);
+        node->full_at = hora__sum(received, node->config.look_every);
     if (step != 0)
         node->full_at = received;
     *ret_step_us = step;

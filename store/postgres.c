@@ -116,8 +116,8 @@ static bool fill(hora__postgres *postgres, const char *address, const hora_store
     postgres->node = (hora__pg_link){.postgres = postgres, .use = HORA__PG_OWN, .listens = true};
     postgres->partitioned_day = -1;
     postgres->ready_pipe[0] = postgres->ready_pipe[1] = -1;
-    snprintf(postgres->schema, sizeof postgres->schema, "%s",
-             options->schema == NULL ? "hora" : options->schema);
+    (void)snprintf(postgres->schema, sizeof postgres->schema, "%s",
+                   options->schema == NULL ? "hora" : options->schema);
     postgres->address = strdup(address);
     bool filled = postgres->address != NULL;
     for (int i = 0; filled && i < HORA__PG_STATEMENTS; i++) {

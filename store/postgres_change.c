@@ -158,7 +158,7 @@ static void send_notification(hora__pg_link *link, const hora__change *change,
     if (change->kind == HORA__CHANGE_CANCEL || change->kind == HORA__CHANGE_PAUSE)
         return;
     char channel[64];
-    snprintf(channel, sizeof channel, "hora.%s", link->postgres->schema);
+    (void)snprintf(channel, sizeof channel, "hora.%s", link->postgres->schema);
     hora__pg_parameters_reset(parameters);
     hora__pg_add_text(parameters, channel);
     hora__pg_add_integer(parameters, change->kind == HORA__CHANGE_RETIME ? change->due : INT64_MAX);

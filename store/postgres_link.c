@@ -34,7 +34,7 @@ static void first_line(const char *message, char *line, size_t size)
     size_t length = strcspn(message, "\n");
     if (length > 0 && message[length - 1] == '.')
         length--;
-    snprintf(line, size, "%.*s", (int)length, message);
+    (void)snprintf(line, size, "%.*s", (int)length, message);
 }
 
 typedef struct sqlstate_code {
@@ -86,7 +86,7 @@ static int refuse_result(hora__pg_link *link, const PGresult *result, hora_error
     const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     char line[160];
     first_line(message != NULL ? message : PQresultErrorMessage(result), line, sizeof line);
-    snprintf(link->state, sizeof link->state, "%s", state != NULL ? state : "");
+    (void)snprintf(link->state, sizeof link->state, "%s", state != NULL ? state : "");
     if (state == NULL) /* libpq itself: the connection is lost */
         return hora__store_refuse(reason, HORA_EIO, NULL, "PostgreSQL: %s", line);
     const sqlstate_code *known = find_sqlstate(state);
@@ -135,7 +135,7 @@ static int refuse_lost(hora__pg_link *link, const char *what, hora_error *reason
     if (link->connection != NULL)
         first_line(PQerrorMessage(link->connection), line, sizeof line);
     hora__pg_disconnect(link);
-    snprintf(link->state, sizeof link->state, "08006");
+    (void)snprintf(link->state, sizeof link->state, "08006");
     return hora__store_refuse(reason, HORA_EIO, NULL, "PostgreSQL: %s%s%s", what, line[0] ? ": " : "", line);
 }
 
@@ -179,6 +179,7 @@ static bool read_hosts(const char *address, struct hosts *ret_hosts)
                                                                   : NULL;
         if (place == NULL || option->val == NULL)
             continue;
+        free(*place); /* NULL, because libpq lists each option once */
         *place = strdup(option->val);
         complete = complete && *place != NULL;
     }
@@ -205,7 +206,7 @@ static const char *list_item(const char *list, int index, char *item, size_t siz
         index = 0;
     for (; index > 0 && strchr(list, ',') != NULL; index--)
         list = strchr(list, ',') + 1;
-    snprintf(item, size, "%.*s", (int)strcspn(list, ","), list);
+    (void)snprintf(item, size, "%.*s", (int)strcspn(list, ","), list);
     return item;
 }
 
@@ -230,8 +231,8 @@ static bool await_connection(PGconn *connection, hora_ns end)
 static PGconn *start_connection(hora__postgres *postgres, const struct hosts *hosts, int index)
 {
     char host[300], hostaddr[100], port[16], user_timeout[16];
-    snprintf(user_timeout, sizeof user_timeout, "%d",
-             milliseconds(postgres->base.options.statement_timeout) + 1000);
+    (void)snprintf(user_timeout, sizeof user_timeout, "%d",
+                   milliseconds(postgres->base.options.statement_timeout) + 1000);
     /* what comes after dbname, which is the whole address, has precedence over it; NULL means nothing */
     const char *const names[] = {"keepalives",
                                  "keepalives_idle",
@@ -290,9 +291,9 @@ static PGresult *run(hora__pg_link *link, const char *text)
     PGresult *result = PQexec(link->connection, text);
     if (PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK)
         return result;
-    snprintf(link->state, sizeof link->state, "%s",
-             PQresultErrorField(result, PG_DIAG_SQLSTATE) ? PQresultErrorField(result, PG_DIAG_SQLSTATE)
-                                                          : "");
+    (void)snprintf(link->state, sizeof link->state, "%s",
+                   PQresultErrorField(result, PG_DIAG_SQLSTATE) ? PQresultErrorField(result, PG_DIAG_SQLSTATE)
+                                                                : "");
     PQclear(result);
     return NULL;
 }
@@ -316,14 +317,14 @@ static bool make_settings(hora__pg_link *link)
     int timeout = milliseconds(postgres->base.options.statement_timeout);
     if (link->is_pooled || link->use != HORA__PG_OWN)
         return true;
-    snprintf(text, sizeof text,
-             "SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d;"
-             "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
-             "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
-             "SELECT set_config('synchronous_commit', 'on', false)"
-             " WHERE current_setting('synchronous_commit') = 'off'%s%s%s",
-             timeout, timeout + 1000, link->listens ? "; LISTEN \"hora." : "",
-             link->listens ? postgres->schema : "", link->listens ? "\"" : "");
+    (void)snprintf(text, sizeof text,
+                   "SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d;"
+                   "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+                   "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
+                   "SELECT set_config('synchronous_commit', 'on', false)"
+                   " WHERE current_setting('synchronous_commit') = 'off'%s%s%s",
+                   timeout, timeout + 1000, link->listens ? "; LISTEN \"hora." : "",
+                   link->listens ? postgres->schema : "", link->listens ? "\"" : "");
     PGresult *result = run(link, text);
     PQclear(result);
     return result != NULL;
@@ -481,7 +482,8 @@ void hora__pg_send_begin(hora__pg_link *link)
     if (!link->is_pooled || link->use != HORA__PG_OWN)
         return;
     char timeout[16];
-    snprintf(timeout, sizeof timeout, "%d", milliseconds(link->postgres->base.options.statement_timeout));
+    (void)snprintf(timeout, sizeof timeout, "%d",
+                   milliseconds(link->postgres->base.options.statement_timeout));
     hora__pg_parameters parameters = {0};
     hora__pg_add_text(&parameters, timeout);
     hora__pg_send(link, HORA__PG_SETTINGS, &parameters);

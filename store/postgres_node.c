@@ -65,7 +65,7 @@ int hora__pg_read_series(hora__backend *backend, int64_t series, hora__series *r
 static void add_channel(hora__pg_parameters *parameters, const hora__postgres *postgres)
 {
     char channel[64];
-    snprintf(channel, sizeof channel, "hora.%s", postgres->schema);
+    (void)snprintf(channel, sizeof channel, "hora.%s", postgres->schema);
     hora__pg_parameters_reset(parameters);
     hora__pg_add_text(parameters, channel);
 }

@@ -326,7 +326,7 @@ static int put_round(struct batch *batch, hora__put_done *ret_done, hora_error *
         return error;
     if (begins) {
         const PGresult *number = batch->link->results[results + 1];
-        snprintf(batch->transaction, sizeof batch->transaction, "%s", hora__pg_text(number, 0, 0));
+        (void)snprintf(batch->transaction, sizeof batch->transaction, "%s", hora__pg_text(number, 0, 0));
         batch->timeline = hora__pg_integer(number, 0, 1);
     }
     error = read_inserted(batch, batch->link->results[results], ret_done, reason);
@@ -350,7 +350,7 @@ static void send_notification(struct batch *batch)
             *earliest = limit(put->after_now, put->due);
     }
     char channel[64];
-    snprintf(channel, sizeof channel, "hora.%s", batch->link->postgres->schema);
+    (void)snprintf(channel, sizeof channel, "hora.%s", batch->link->postgres->schema);
     hora__pg_parameters_reset(&batch->parameters);
     hora__pg_add_text(&batch->parameters, channel);
     hora__pg_add_integer(&batch->parameters, at);

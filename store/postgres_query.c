@@ -188,19 +188,20 @@ static int drop_partition(hora__postgres *postgres, const char *name, int64_t *d
     pthread_mutex_lock(&postgres->lock);
     int error = hora__pg_connect(link, true, reason);
     if (error == 0) {
-        snprintf(text, sizeof text, "LOCK TABLE \"%s\".hora_history, \"%s\".%s IN ACCESS EXCLUSIVE MODE",
-                 postgres->schema, postgres->schema, name);
+        (void)snprintf(text, sizeof text,
+                       "LOCK TABLE \"%s\".hora_history, \"%s\".%s IN ACCESS EXCLUSIVE MODE", postgres->schema,
+                       postgres->schema, name);
         error = hora__pg_execute(link, "BEGIN", reason);
         if (error == 0)
             error = hora__pg_execute(link, text, reason);
     }
     int64_t count = 0;
     if (error == 0) {
-        snprintf(text, sizeof text, "SELECT count(*) FROM \"%s\".%s", postgres->schema, name);
+        (void)snprintf(text, sizeof text, "SELECT count(*) FROM \"%s\".%s", postgres->schema, name);
         error = hora__pg_count(link, text, &count, reason);
     }
     if (error == 0) {
-        snprintf(text, sizeof text, "DROP TABLE \"%s\".%s; COMMIT", postgres->schema, name);
+        (void)snprintf(text, sizeof text, "DROP TABLE \"%s\".%s; COMMIT", postgres->schema, name);
         error = hora__pg_execute(link, text, reason);
     }
     bool gone = error < 0 && strcmp(link->state, "42P01") == 0;
@@ -217,8 +218,8 @@ static int trim_partitions(hora__postgres *postgres, int64_t before_us, int64_t 
     if (before_us <= 0 || gmtime_r(&seconds, &date) == NULL || date.tm_year > 8000)
         return 0;
     char last[64];
-    snprintf(last, sizeof last, "hora_history_%04d%02d%02d", date.tm_year + 1900, date.tm_mon + 1,
-             date.tm_mday);
+    (void)snprintf(last, sizeof last, "hora_history_%04d%02d%02d", date.tm_year + 1900, date.tm_mon + 1,
+                   date.tm_mday);
     hora__pg_parameters parameters = {0};
     PGresult *result = NULL;
     hora__pg_add_text(&parameters, last);

@@ -94,12 +94,13 @@ static int read_version(hora__pg_link *link, hora_error *reason)
 {
     hora__postgres *postgres = link->postgres;
     char text[200];
-    snprintf(text, sizeof text, "SELECT 1 / (to_regclass('\"%s\".hora_meta') IS NOT NULL)::int",
-             postgres->schema);
+    (void)snprintf(text, sizeof text, "SELECT 1 / (to_regclass('\"%s\".hora_meta') IS NOT NULL)::int",
+                   postgres->schema);
     int error = hora__pg_execute(link, text, reason);
     if (error < 0)
         return strcmp(link->state, "22012") == 0 ? 0 : error;
-    snprintf(text, sizeof text, "SELECT 1 / (max(compatible) <= %d)::int FROM @meta", HORA__SCHEMA_VERSION);
+    (void)snprintf(text, sizeof text, "SELECT 1 / (max(compatible) <= %d)::int FROM @meta",
+                   HORA__SCHEMA_VERSION);
     error = execute(link, text, reason);
     if (error < 0 && strcmp(link->state, "22012") == 0)
         return hora__store_refuse(reason, HORA_ENOTSUP, NULL,
@@ -112,13 +113,13 @@ static int create_schema(hora__pg_link *link, hora_error *reason)
 {
     char text[400];
     const char *schema = link->postgres->schema;
-    snprintf(text, sizeof text, "SELECT 1 / (to_regnamespace('\"%s\"') IS NOT NULL)::int", schema);
+    (void)snprintf(text, sizeof text, "SELECT 1 / (to_regnamespace('\"%s\"') IS NOT NULL)::int", schema);
     hora_error ignored;
     if (hora__pg_execute(link, "SAVEPOINT hora", reason) < 0)
         return reason->code;
     if (hora__pg_execute(link, text, &ignored) == 0)
         return 0;
-    snprintf(text, sizeof text, "ROLLBACK TO hora; CREATE SCHEMA \"%s\"", schema);
+    (void)snprintf(text, sizeof text, "ROLLBACK TO hora; CREATE SCHEMA \"%s\"", schema);
     return hora__pg_execute(link, text, reason);
 }
 
@@ -144,8 +145,8 @@ static int create_tables(hora__pg_link *link, hora_error *reason)
         error = create_timeline(link, reason);
     if (error < 0)
         return error;
-    snprintf(text, sizeof text, "INSERT INTO @meta SELECT %d, %d, gen_random_uuid(), @timeline(), 0",
-             HORA__SCHEMA_VERSION, HORA__SCHEMA_COMPATIBLE);
+    (void)snprintf(text, sizeof text, "INSERT INTO @meta SELECT %d, %d, gen_random_uuid(), @timeline(), 0",
+                   HORA__SCHEMA_VERSION, HORA__SCHEMA_COMPATIBLE);
     return execute(link, text, reason);
 }
 
@@ -204,12 +205,11 @@ static void add_partition(hora__pg_link *link, int64_t day)
     if (gmtime_r(&seconds, &date) == NULL)
         return;
     char text[400];
-    int64_t start = day * SECONDS_PER_DAY * 1000000;
-    snprintf(text, sizeof text,
-             "CREATE TABLE IF NOT EXISTS @history_%04d%02d%02d PARTITION OF @history"
-             " FOR VALUES FROM (%lld) TO (%lld)",
-             date.tm_year + 1900, date.tm_mon + 1, date.tm_mday, (long long)start,
-             (long long)(start + INT64_C(1000000) * SECONDS_PER_DAY));
+    int64_t start = day * SECONDS_PER_DAY * 1000000, end = start + INT64_C(1000000) * SECONDS_PER_DAY;
+    (void)snprintf(text, sizeof text,
+                   "CREATE TABLE IF NOT EXISTS @history_%04d%02d%02d PARTITION OF @history"
+                   " FOR VALUES FROM (%lld) TO (%lld)",
+                   date.tm_year + 1900, date.tm_mon + 1, date.tm_mday, (long long)start, (long long)end);
     hora_error ignored;
     if (hora__pg_execute(link, "BEGIN; SET LOCAL lock_timeout = 1000", &ignored) == 0 &&
         execute(link, lock_text, &ignored) == 0 && execute(link, text, &ignored) == 0)

@@ -227,6 +227,13 @@ static void lead(hora_store *store)
     }
 }
 
+/* Adds a request to the queue. Requires the lock. The call of the request returns when it is out again. */
+static void append(hora_store *store, struct hora__put_request *request)
+{
+    *store->last_put = request;
+    store->last_put = &request->next;
+}
+
 static int put_in_group(hora_store *store, const hora__put *puts, size_t count, hora__put_done *done,
                         size_t *ret_wrong, hora_error *reason)
 {
@@ -235,8 +242,7 @@ static int put_in_group(hora_store *store, const hora__put *puts, size_t count, 
     if (pthread_cond_init(&request.changed, NULL) != 0)
         return hora__store_refuse(reason, HORA_EAGAIN, NULL, "a system limit was reached");
     pthread_mutex_lock(&store->lock);
-    *store->last_put = &request;
-    store->last_put = &request.next;
+    append(store, &request);
     if (!store->putting) {
         store->putting = true;
         request.leads = true;
@@ -321,7 +327,7 @@ static void tell_durable(hora_store *store, const batch *tasks)
 static int put_tasks(hora_store *store, void *connection, const hora_durable_task *const *tasks, size_t count,
                      hora_put_result *ret_results, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     int error = hora__store_check(store, reason);
     if (error < 0)

@@ -81,7 +81,7 @@ static char *copy_path(const char *path)
     size_t size = strlen(path) + sizeof "./";
     char *copy = malloc(size);
     if (copy != NULL)
-        snprintf(copy, size, "%s%s", path[0] == '/' ? "" : "./", path);
+        (void)snprintf(copy, size, "%s%s", path[0] == '/' ? "" : "./", path);
     return copy;
 }
 

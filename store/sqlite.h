@@ -209,7 +209,7 @@ int hora__sqlite_put(hora__backend *backend, const hora__put *puts, size_t count
                      size_t *ret_wrong, hora_error *reason);
 int hora__sqlite_put_joined(hora__backend *backend, void *connection, const hora__put *puts, size_t count,
                             hora__put_done *ret_done, size_t *ret_wrong, hora_error *reason);
-int hora__sqlite_change(hora__backend *backend, const hora__change *change, hora_error *reason);
+int hora__sqlite_change(hora__backend *backend, const hora__change *wanted, hora_error *reason);
 int hora__sqlite_list(hora__backend *backend, const hora_durable_filter *filter, hora__info_fn fn, void *arg,
                       hora_error *reason);
 int hora__sqlite_history(hora__backend *backend, const hora_history_filter *filter, hora_run_record_fn fn,
@@ -229,8 +229,8 @@ int hora__sqlite_leave(hora__backend *backend, const hora__lease *lease, hora_er
 int hora__sqlite_wake_fd(hora__backend *backend);
 int64_t hora__sqlite_wake_drain(hora__backend *backend);
 int hora__sqlite_transaction_begin(hora__backend *backend, void **ret_connection, hora_error *reason);
-int hora__sqlite_transaction_settle(hora__backend *backend, void *connection, const hora__lease *lease,
+int hora__sqlite_transaction_settle(hora__backend *backend, void *db, const hora__lease *lease,
                                     const hora__settle *settle, hora_error *reason);
-int hora__sqlite_transaction_end(hora__backend *backend, void *connection, bool commit, hora_error *reason);
+int hora__sqlite_transaction_end(hora__backend *backend, void *db, bool commit, hora_error *reason);
 
 #endif

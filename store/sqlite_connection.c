@@ -77,7 +77,7 @@ static bool configure(hora__connection *connection)
     sqlite3_busy_handler(connection->db, on_busy, connection);
     sqlite3_progress_handler(connection->db, PROGRESS_STEPS, on_progress, connection);
     char limit[64];
-    snprintf(limit, sizeof limit, "PRAGMA journal_size_limit = %d", MAX_WAL);
+    (void)snprintf(limit, sizeof limit, "PRAGMA journal_size_limit = %d", MAX_WAL);
     /* A commit syncs the write-ahead log with FULL, and only a checkpoint does with NORMAL. */
     return hora__sqlite_execute(connection, store->base.options.relaxed_sync ? "PRAGMA synchronous = NORMAL"
                                                                              : "PRAGMA synchronous = FULL") &&
@@ -155,7 +155,7 @@ bool hora__sqlite_check(hora__connection *connection, int code)
         return true;
     connection->failed = code;
     connection->failed_errno = sqlite3_system_errno(connection->db);
-    snprintf(connection->message, sizeof connection->message, "%s", sqlite3_errmsg(connection->db));
+    (void)snprintf(connection->message, sizeof connection->message, "%s", sqlite3_errmsg(connection->db));
     switch (code & 0xff) {
     case SQLITE_IOERR:
     case SQLITE_CORRUPT:

@@ -5,6 +5,7 @@
  * because a full disk or a missing permission shows itself in many places. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "reason.h"
@@ -87,10 +88,11 @@ int hora__sqlite_error(const char *path, int code, int system_errno, const char 
     assert(code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE);
     int error = error_of_code(code, system_errno, late);
     bool of_system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
-    const char *separator = of_system && system_errno != 0 ? ": " : "";
-    const char *system = of_system && system_errno != 0 ? strerror(system_errno) : "";
+    char system[80] = "";
+    if (of_system && system_errno != 0 && strerror_r(system_errno, system, sizeof system) != 0)
+        (void)snprintf(system, sizeof system, "error %d of the system", system_errno);
     return hora__store_refuse(reason, error, NULL, "%.120s: cannot %s: %s (%d)%s%s", path, what, message,
-                              code, separator, system);
+                              code, system[0] != '\0' ? ": " : "", system);
 }
 
 int hora__sqlite_result(const hora__connection *connection, const char *what, hora_error *reason)

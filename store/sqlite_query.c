@@ -55,9 +55,14 @@ static bool portion_copy(rows *portion, struct cell *cell, const void *data, siz
     return true;
 }
 
+static struct cell *row_cells(const rows *portion, int row)
+{
+    return portion->cells + (size_t)row * (size_t)portion->columns;
+}
+
 static bool portion_add(rows *portion, sqlite3_stmt *statement)
 {
-    struct cell *cells = portion->cells + portion->count * portion->columns;
+    struct cell *cells = row_cells(portion, portion->count);
     for (int column = 0; column < portion->columns; column++) {
         struct cell *cell = &cells[column];
         int type = sqlite3_column_type(statement, column);
@@ -194,7 +199,7 @@ int hora__sqlite_list(hora__backend *backend, const hora_durable_filter *filter,
         result = read_tasks(store, filter, after_id, left, &portion, reason);
         more = result == 0 && !portion.is_last;
         for (int i = 0; i < portion.count && result == 0; i++) {
-            const struct cell *cells = portion.cells + i * portion.columns;
+            const struct cell *cells = row_cells(&portion, i);
             hora_durable_info info = info_of(&portion, cells);
             after_id = info.id;
             left--;
@@ -264,7 +269,7 @@ int hora__sqlite_history(hora__backend *backend, const hora_history_filter *filt
         result = read_records(store, filter, before_id, left, &portion, reason);
         more = result == 0 && !portion.is_last;
         for (int i = 0; i < portion.count && result == 0; i++) {
-            hora_run_record record = record_of(&portion, portion.cells + i * portion.columns);
+            hora_run_record record = record_of(&portion, row_cells(&portion, i));
             before_id = record.id;
             left--;
             result = fn(&record, arg);

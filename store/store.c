@@ -113,7 +113,7 @@ static int open_backend(const char *address, const hora_store_options *options, 
 int hora_store_open(const char *address, const hora_store_options *given, hora_store **ret_store,
                     hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     if (address == NULL || ret_store == NULL)
         return hora__store_refuse(reason, HORA_EINVAL, address == NULL ? "address" : "ret_store",
@@ -198,7 +198,7 @@ int hora_store_wake(hora_store *store)
 static int change(hora_store *store, hora__change_kind kind, const char *key, int64_t id, hora_instant at,
                   hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     int result = hora__store_check(store, reason);
     if (result < 0)
@@ -274,7 +274,7 @@ static int show_task(hora_durable_info *info, const char *text, void *arg)
 int hora_store_list(hora_store *store, const hora_durable_filter *given, hora_durable_info_fn fn, void *arg,
                     hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     hora_durable_filter filter;
     int error = hora__store_check(store, reason);
@@ -299,7 +299,7 @@ int hora_store_list(hora_store *store, const hora_durable_filter *given, hora_du
 int hora_store_history(hora_store *store, const hora_history_filter *given, hora_run_record_fn fn, void *arg,
                        hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     hora_history_filter filter;
     int error = hora__store_check(store, reason);
@@ -322,7 +322,7 @@ int hora_store_history(hora_store *store, const hora_history_filter *given, hora
 
 int hora_store_trim_history(hora_store *store, hora_instant before, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     int64_t deleted = 0;
     int error = hora__store_check(store, reason);
@@ -336,7 +336,7 @@ int hora_store_trim_history(hora_store *store, hora_instant before, hora_error *
 
 int hora_store_get_stats(hora_store *store, hora_store_stats *ret_stats, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     hora_store_stats stats = HORA_INIT(hora_store_stats);
     int error = hora__store_check(store, reason);
@@ -354,7 +354,7 @@ int hora_store_get_stats(hora_store *store, hora_store_stats *ret_stats, hora_er
 
 int hora_durable_task_check(const hora_durable_task *task, hora_error *reason)
 {
-    hora_error ignored;
+    hora_error ignored = {.code = 0};
     reason = reason != NULL ? reason : &ignored;
     hora__definition *definition;
     int error = hora__definition_new(task, &definition, reason);

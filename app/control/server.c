@@ -668,9 +668,11 @@ void control_free(struct control *control)
 {
     if (control == NULL)
         return;
-    while (control->clients != NULL) {
-        write_output(control->clients); /* the answer to `stop`, if the client takes it */
-        client_free(control->clients);
+    struct client *next;
+    for (struct client *client = control->clients; client != NULL; client = next) {
+        next = client->next;
+        write_output(client); /* the answer to `stop`, if the client takes it */
+        client_free(client);
     }
     loop_unwatch(&control->watch);
     loop_unwatch(&control->timer_watch);

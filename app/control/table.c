@@ -102,7 +102,7 @@ static int total_width(const struct table *table, const struct widths *widths)
  * Returns true if they fit. */
 static bool cut(const struct table *table, struct widths *widths, int width, bool by_force)
 {
-    for (int excess; (excess = total_width(table, widths) - width) > 0;) {
+    while (total_width(table, widths) > width) {
         int widest = -1;
         for (int i = 0; i < table->column_count; i++) {
             int least = table->columns[i].least;

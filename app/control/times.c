@@ -28,13 +28,14 @@ bool times_from_json(const json_t *json, hora_instant *ret_time)
 const char *times_length(hora_ns duration, char text[TIME_TEXT])
 {
     long long seconds = (long long)(duration / HORA_SECONDS(1));
+    /* The next unit is used from two of it on: "119 min" says more than "1 h". */
     if (duration < HORA_SECONDS(1))
         (void)snprintf(text, TIME_TEXT, "%lld ms", (long long)(duration / HORA_MS(1)));
     else if (seconds < 120)
         (void)snprintf(text, TIME_TEXT, "%lld s", seconds);
-    else if (seconds < 120 * 60)
+    else if (seconds < 7200)
         (void)snprintf(text, TIME_TEXT, "%lld min", seconds / 60);
-    else if (seconds < 48 * 3600)
+    else if (seconds < 172800)
         (void)snprintf(text, TIME_TEXT, "%lld h", seconds / 3600);
     else
         (void)snprintf(text, TIME_TEXT, "%lld d", seconds / 86400);

@@ -61,11 +61,15 @@ static bool read_option(int id, const char *value, void *arg)
         arguments->once = true;
         return true;
     }
-    int used = 0;
-    if (sscanf(value, "%4dx%4d%n", &arguments->columns, &arguments->rows, &used) == 2 &&
-        value[used] == '\0' && arguments->columns >= 20 && arguments->columns <= CANVAS_COLUMNS_MOST &&
-        arguments->rows >= 5 && arguments->rows <= CANVAS_ROWS_MOST)
+    char *end;
+    long columns = strtol(value, &end, 10);
+    long rows = *end == 'x' ? strtol(end + 1, &end, 10) : 0;
+    if (*end == '\0' && columns >= 20 && columns <= CANVAS_COLUMNS_MOST && rows >= 5 &&
+        rows <= CANVAS_ROWS_MOST) {
+        arguments->columns = (int)columns;
+        arguments->rows = (int)rows;
         return true;
+    }
     complain_use("--size must be columns and rows such as 80x24, from 20x5 to %dx%d, not \"%s\"",
                  CANVAS_COLUMNS_MOST, CANVAS_ROWS_MOST, value);
     return false;

@@ -254,9 +254,8 @@ static void draw_jobs(const struct top_view *view, struct area area)
     int selected = top_selected(view);
     int first = selected >= rows ? selected - rows + 1 : 0;
     grid_put_titles(&grid, area);
-    for (int i = 0; i < rows && first + i < count; i++)
-        draw_job(view, json_array_get(view->jobs, (size_t)(first + i)), &grid, area, i + 1,
-                 first + i == selected);
+    for (int i = first; i < first + rows && i < count; i++)
+        draw_job(view, json_array_get(view->jobs, (size_t)i), &grid, area, i - first + 1, i == selected);
 }
 
 /* ---- runs that have ended ---- */

@@ -29,7 +29,7 @@ enum { MAX_CRASHES = 10 };
 /* What a job file means that does not say. */
 #define DEFAULT_NAMESPACE    "hora"
 #define DEFAULT_STOP_WITHIN  HORA_SECONDS(30)
-#define DEFAULT_KEEP_HISTORY HORA_HOURS(30 * 24)
+#define DEFAULT_KEEP_HISTORY HORA_HOURS(INT64_C(720))
 enum { DEFAULT_MAX_RUNNING = 1000 };
 
 /* ---- runner.c ---- */
@@ -39,13 +39,13 @@ void runner_reap_orphans(struct runner *runner);
 
 /* ---- firing.c: from the store to the loop ---- */
 
-int firing_job(const hora_run *run, void *runner);
-int firing_hook(const hora_run *run, void *runner);
+int firing_job(const hora_run *store_run, void *arg); /* arg: the runner */
+int firing_hook(const hora_run *store_run, void *arg);
 
 /* ---- run.c ---- */
 
-/* A firing has arrived. The run belongs to the loop from now on. */
-void run_arrived(void *run);
+/* A firing has arrived: arg is its run, which belongs to the loop from now on. */
+void run_arrived(void *arg);
 void run_leave_room(struct run *run);
 void job_state_watch_init(struct job_state *state);
 /* The job has changed: waits for its new times, if a run is in progress. */
@@ -57,6 +57,8 @@ void run_process_done(struct run *run);
 
 /* ---- finish.c ---- */
 
+/* Sends a ping of an attempt of a run. */
+void run_ping(const struct run *run, const char *path, const char *body, size_t size);
 /* Reports, records and ends a run. From any state. */
 void run_finish(struct run *run, enum run_result result);
 /* Sets the reason why a run is skipped or has failed without a process. */

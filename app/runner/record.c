@@ -94,11 +94,13 @@ bool code_is_of_end(int code)
 
 void code_describe(int code, char *text, size_t size)
 {
-    static const char *const names[] = {
-        [CODE_TIMEOUT - CODE_TIMEOUT] = "timeout",         [CODE_NOT_STARTED - CODE_TIMEOUT] = "not started",
-        [CODE_INTERRUPTED - CODE_TIMEOUT] = "interrupted", [CODE_CRASHED - CODE_TIMEOUT] = "interrupted",
-        [CODE_SKIPPED - CODE_TIMEOUT] = "skipped",         [CODE_CANCELLED - CODE_TIMEOUT] = "cancelled",
-        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started",   [CODE_NOT_OK - CODE_TIMEOUT] = "exit 0"};
+    static const struct {
+        int code;
+        const char *name;
+    } names[] = {{CODE_TIMEOUT, "timeout"},         {CODE_NOT_STARTED, "not started"},
+                 {CODE_INTERRUPTED, "interrupted"}, {CODE_CRASHED, "interrupted"},
+                 {CODE_SKIPPED, "skipped"},         {CODE_CANCELLED, "cancelled"},
+                 {CODE_NOT_BEGUN, "not started"},   {CODE_NOT_OK, "exit 0"}};
     if (code == 0)
         (void)snprintf(text, size, "ok");
     else if (code < CODE_SIGNAL)
@@ -106,7 +108,10 @@ void code_describe(int code, char *text, size_t size)
     else if (code < CODE_TIMEOUT)
         (void)snprintf(text, size, "signal %d", code - CODE_SIGNAL);
     else
-        (void)snprintf(text, size, "%s", code <= CODE_NOT_OK ? names[code - CODE_TIMEOUT] : "unknown");
+        (void)snprintf(text, size, "unknown");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].code == code)
+            (void)snprintf(text, size, "%s", names[i].name);
 }
 
 int run_code(const struct run *run, enum run_result result)
@@ -130,7 +135,7 @@ static int describe_failure(const struct run *run, char *text, size_t size)
 {
     if (run->reason != NULL)
         return snprintf(text, size, "%s", run->reason);
-    if (run->stop == STOP_TIMEOUT)
+    if (run->stop == STOP_TIMEOUT && run->job != NULL)
         return snprintf(text, size, "it took longer than its timeout of %.1f s",
                         (double)run->job->timeout / 1e9);
     if (run->stop == STOP_SHUTDOWN)

@@ -433,7 +433,7 @@ static void started(struct run *run)
     if (run->hook != NULL)
         return;
     if (run->job->ping != NULL && run->runner->pinger != NULL)
-        pinger_send(run->runner->pinger, run->job->ping, "/start", run->id, NULL, 0);
+        run_ping(run, "/start", NULL, 0);
     if (state != NULL) {
         state->runs++;
         state->last_start = run->started;

@@ -7,11 +7,13 @@
  * with a message. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +27,8 @@
 #include "terminal.h"
 #include "text.h"
 
-#define TRIM_EVERY HORA_HOURS(1)
+#define TRIM_EVERY    HORA_HOURS(1)
+#define LONGEST_LEASE HORA_SECONDS(60)
 
 enum { MAX_CLAIMED = 20000, PING_WAIT_SECONDS = 5 };
 
@@ -187,12 +190,15 @@ static int block_signals(void)
 
 /* ---- parts ---- */
 
-/* Returns a text that is the same whenever this runner is started, and no other runner has: the control socket
- * belongs to one runner at a time. */
+/* Returns a text that is the same whenever this runner is started, and no other runner has: the control
+ * socket belongs to one runner at a time. A relative path means different sockets in different folders. */
 static char *make_mark(const struct runner *runner)
 {
-    char *text = text_format("%s %s %s %u", runner->socket_path, runner->store_address, runner->namespace,
-                             (unsigned)getuid());
+    char folder[PATH_MAX] = "";
+    if (runner->socket_path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        folder[0] = '\0';
+    char *text = text_format("%s %s %s %s %u", folder, runner->socket_path, runner->store_address,
+                             runner->namespace, (unsigned)getuid());
     uint64_t hash = text_hash(text);
     free(text);
     return text_format("%016" PRIx64, hash);
@@ -325,8 +331,9 @@ static bool start_services(struct runner *runner)
 
 static void report_ready(struct runner *runner)
 {
-    event_report(runner, EVENT_INFO, "ready", NULL, NULL, "%zu jobs, store %s, control socket %s",
-                 runner->job_count, runner->store_address, runner->socket_path);
+    event_report(runner, EVENT_INFO, "ready", NULL, NULL, "%zu job%s, store %s, control socket %s",
+                 runner->job_count, runner->job_count == 1 ? "" : "s", runner->store_address,
+                 runner->socket_path);
     notify_ready();
     notify_status("%zu jobs", runner->job_count);
 }
@@ -460,9 +467,23 @@ static int run_jobs(struct runner *runner, struct jobs *jobs, const struct runne
     return status;
 }
 
+/* Raises the limit of open files as far as is allowed, because each run needs four. Returns the soft limit that
+ * it was: processes of jobs get that. */
+static int64_t raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    int64_t before = (int64_t)limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    return before;
+}
+
 int runner_main(const struct runner_options *options, struct jobs *jobs, const struct runner_places *places)
 {
-    struct runner runner = {.options = *options, .signals_fd = block_signals()};
+    struct runner runner = {
+        .options = *options, .signals_fd = block_signals(), .open_files = raise_open_files()};
     int status = run_jobs(&runner, jobs, places);
     if (runner.signals_fd >= 0)
         (void)close(runner.signals_fd);
@@ -471,10 +492,12 @@ int runner_main(const struct runner_options *options, struct jobs *jobs, const s
 
 int simulate(const struct simulation *simulation, struct jobs *jobs)
 {
-    struct runner runner = {
-        .options = {.virtual_clock = true, .virtual_start = simulation->from, .json = simulation->json},
-        .signals_fd = -1,
-        .simulation = simulation};
+    struct runner runner = {.options = {.virtual_clock = true,
+                                        .virtual_start = simulation->from,
+                                        .json = simulation->json,
+                                        .lease = LONGEST_LEASE}, /* fewer renewals: nothing can be lost */
+                            .signals_fd = -1,
+                            .simulation = simulation};
     const struct runner_places places = {.store = "memory:",
                                          .shown_store = "memory:",
                                          .socket = "",

@@ -11,7 +11,6 @@
 #include "exec/segment.h"
 
 /* The fields are grouped by the threads that write them, each group in its own cache lines. */
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what different threads write lies apart */
 struct backlog {
     struct hora__work_source base;
     /* The container, guarded by the queue's lock. */

@@ -78,6 +78,7 @@ struct follower {
 /* A line of the log of a run. */
 struct log_line {
     char *run, *text;
+    hora_instant time;
 };
 
 static struct fake {
@@ -353,7 +354,7 @@ int job_log_read(const char *directory, const char *job, const char *run, int at
         struct output_line output = {.run = run,
                                      .job = job,
                                      .attempt = 2,
-                                     .time = at("2026-11-17T11:50:00.123456Z"),
+                                     .time = fake.log[i].time,
                                      .text = fake.log[i].text,
                                      .size = strlen(fake.log[i].text)};
         int result = line(&output, arg);
@@ -434,7 +435,10 @@ static void put_output(struct runner *runner, const char *job, const char *run, 
         free(f->log);
         f->log = more;
     }
-    f->log[f->log_count++] = (struct log_line){text_copy(run), text_copy(text)};
+    /* What is printed while no client follows is older. */
+    hora_instant time =
+        runner->followers != NULL ? loop_wall(runner->loop) : at("2026-11-17T11:50:00.123456Z");
+    f->log[f->log_count++] = (struct log_line){text_copy(run), text_copy(text), time};
     publish(runner,
             json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "kind", "output", "time", "2026-11-17T12:00:00Z",
                       "job", job, "run", run, "attempt", 2, "stream", "out", "text", text));

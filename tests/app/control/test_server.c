@@ -510,6 +510,22 @@ TEST_REAL(server_follows_a_log, "")
     json_t *answer = peer_answer(&peer, &events);
     CHECK_INT(events, 4);
     json_decref(answer);
+    /* A line that comes before the files are read is sent once, although the files have it as well. */
+    peer_put(&peer, "{\"request\":\"logs\",\"run\":\"report@\",\"follow\":true}\n");
+    while (runner->followers == NULL)
+        (void)fake_loop_turn(runner->loop, -1);
+    fake_runner_output(runner, "four");
+    settle();
+    fake_runner_output(runner, "five");
+    fake_runner_end(runner, 0, false);
+    static const char *const texts[] = {"one", "two", "three", "four", "five", "succeeded"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        line = peer_line(&peer);
+        CHECK(strcmp(text_at(json_object_get(line, "event"), "text"), texts[i]) == 0);
+        json_decref(line);
+    }
+    json_decref(peer_answer(&peer, &events));
+    CHECK_INT(events, 0);
     /* The client goes while the files are read. */
     peer_put(&peer, "{\"request\":\"logs\",\"run\":\"report\",\"follow\":true}\n");
     peer_close(&peer);

@@ -97,16 +97,16 @@ class Request:
 
 class Server:
     """An HTTP server at a port of 127.0.0.1. `behave(number, request)` returns what to do with a request: a status, (status,
-    headers), "hang" until the end, or "reset"; number counts from 1."""
+    headers), "hang" until the end, or "reset"; number counts from 1. With `tls`, an ssl.SSLContext, it is one of HTTPS."""
 
-    def __init__(self, behave=lambda number, request: 200):
-        self.behave = behave
+    def __init__(self, behave=lambda number, request: 200, tls=None):
+        self.behave, self.tls = behave, tls
         self.requests, self.times = queue.Queue(), []
         self.count, self.active, self.most_active, self.lock = 0, 0, 0, threading.Lock()
         self.ended = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=500)
         self.port = self.listener.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}"
+        self.address = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -118,6 +118,10 @@ class Server:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):
+        try:
+            connection = self.tls.wrap_socket(connection, server_side=True) if self.tls else connection
+        except OSError:
+            return
         with connection, connection.makefile("rb") as stream:
             try:
                 while self._answer(connection, stream):

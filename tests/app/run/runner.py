@@ -150,6 +150,8 @@ class Runner:
 
     def _read_output(self, is_json):
         for line in self.process.stdout:
+            if not line.endswith(b"\n"):
+                break  # it was killed inside of a line
             with self.changed:
                 self.lines.append(line.decode().rstrip("\n"))
                 if is_json:

@@ -11,10 +11,13 @@ store has a record for each run that it has settled. check() compares both and r
   I5  a target that is delivered at most once has at most one run
   I6  a target with an effect has exactly one effect
   I7  runs of one series do not overlap, unless a node was killed or paused meanwhile
+  I8  targets that are planned a lease and a second after the last fault, or later, start on time
   I9  no run starts before its planned time
 """
 
 from collections import defaultdict, namedtuple
+
+ON_TIME = 2000000  # microseconds; a busy machine, not hora, makes it that much
 
 Run = namedtuple("Run", "planned fence attempt node start end")
 SUCCEEDED, FAILED, GAVE_UP, LOST, SKIPPED = 1, 2, 3, 4, 5
@@ -92,6 +95,27 @@ def check_most(key, runs, settled):
     if len(settled[key]) > 1:
         wrong.append(f"I2 {key} was settled {len(settled[key])} times")
     return wrong
+
+
+def check_recovery(runs, since):
+    """Compares the first run of each target that is planned from `since` on with its time.
+
+    Returns the greatest delay, in microseconds, and violations. There must be such targets."""
+    wrong, latest = [], None
+    for key, some in runs.items():
+        first = {}
+        for run in some:
+            first.setdefault(run.planned, run.start)
+        for planned, start in first.items():
+            if planned < since:
+                continue
+            latest = max(start - planned, latest or 0)
+            if start - planned > ON_TIME:
+                wrong.append(f"I8 {key} started {(start - planned) // 1000} ms late, "
+                             f"{(planned - since) // 1000} ms after all was normal")
+    if latest is None:
+        wrong.append("I8 no target was planned after the last fault")
+    return latest or 0, wrong
 
 
 def check_once(kind, key, runs, by_target):

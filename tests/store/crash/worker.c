@@ -38,7 +38,7 @@
 #include <hora/hora.h>
 #include <hora/store.h>
 
-enum { MAX_STEPS = 200, MAX_BATCH = 200 };
+enum { MAX_STEPS = 200, MAX_BATCH = 200, MAX_TRIES = 200 };
 
 /* ---- steps ---- */
 
@@ -223,6 +223,31 @@ static void report(hora_durable *durable, hora_durable_event event, int64_t coun
     fprintf(stderr, "%s %" PRId64 " %s\n", names[event], count, error == NULL ? "" : error->message);
 }
 
+/* A server that is away when a program starts is tried again, as a service manager does. */
+static bool tries_again(int error, int tries)
+{
+    bool away = error == HORA_EIO || error == HORA_ETIMEDOUT || error == HORA_EBUSY;
+    return away && tries < MAX_TRIES && hora_sleep(HORA_MS(100)) == 0;
+}
+
+static int open_store(const char *address, hora_store **ret_store, hora_error *error)
+{
+    int tries = 0;
+    while (hora_store_open(address, HORA_STORE_OPTIONS(.schema = schema), ret_store, error) < 0)
+        if (!tries_again(error->code, tries++))
+            return error->code;
+    return 0;
+}
+
+static int start(hora_durable *durable, hora_error *error)
+{
+    int tries = 0;
+    while (hora_durable_start(durable, error) < 0)
+        if (!tries_again(error->code, tries++))
+            return error->code;
+    return 0;
+}
+
 static int work(hora_store *store, const char *path, long seconds)
 {
     log_file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0644);
@@ -233,7 +258,7 @@ static int work(hora_store *store, const char *path, long seconds)
                          HORA_DURABLE_OPTIONS(.threads = 8, .lease = HORA_SECONDS(1), .notify = report),
                          &durable, &error) < 0 ||
         hora_durable_add_handler(durable, "run", run_task, NULL, NULL, &error) < 0 ||
-        hora_durable_start(durable, &error) < 0)
+        start(durable, &error) < 0)
         return fail("work", &error);
     hora_ns end = hora_clock_now(NULL) + HORA_SECONDS(seconds);
     int status = 1;
@@ -310,7 +335,7 @@ int main(int argc, char **argv)
         fputs("usage: see worker.c\n", stderr);
         return 2;
     }
-    if (hora_store_open(arguments[0], HORA_STORE_OPTIONS(.schema = schema), &store, &error) < 0)
+    if (open_store(arguments[0], &store, &error) < 0)
         return fail("open", &error);
     int status = 2;
     if (strcmp(arguments[1], "put") == 0 && count == 7)

@@ -28,7 +28,7 @@ hora_store_options options_for(const char *schema)
 {
     return (hora_store_options){.struct_size = sizeof(hora_store_options),
                                 .schema = schema,
-                                .statement_timeout = HORA_SECONDS(10),
+                                .statement_timeout = HORA_SECONDS(60),
                                 .max_payload = 1 << 20};
 }
 

@@ -8,16 +8,36 @@
 
 #include "fixture.h"
 
-/* Waits until a connection of hora waits for a lock. */
-static bool await_blocked(void)
+enum { LOOKS = 12000 }; /* with wait_a_moment(5) between them: a minute */
+
+/* Waits until a connection with this name waits for a lock. */
+static bool await_blocked_named(const char *application)
 {
-    for (int i = 0; i < 1000; i++) {
-        if (sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hora'"
-                " AND wait_event_type = 'Lock'") > 0)
+    for (int i = 0; i < LOOKS; i++) {
+        if (sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = '%s'"
+                " AND wait_event_type = 'Lock'",
+                application) > 0)
             return true;
         wait_a_moment(5);
     }
     return false;
+}
+
+static bool await_blocked(void)
+{
+    return await_blocked_named("hora");
+}
+
+/* The number of deadlocks so far. A process of the server reports what it has counted before it is gone, so
+ * the number is exact when no store is open. */
+static int64_t count_deadlocks(void)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hora'") == 0)
+            return sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'");
+        wait_a_moment(5);
+    }
+    return -1;
 }
 
 /* ---- a settlement meets a change ---- */
@@ -251,10 +271,10 @@ static void *put_batches(void *arg)
 
 TEST_REAL(races_batches_in_different_orders, "")
 {
+    int64_t before = count_deadlocks();
     hora__backend *a = open_store("orders"), *b = open_store("orders");
     struct batching batching[] = {{a, false, 0}, {b, true, 0}};
     pthread_t threads[2];
-    int64_t before = sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'");
     for (int i = 0; i < 2; i++)
         CHECK_INT(pthread_create(&threads[i], NULL, put_batches, &batching[i]), 0);
     for (int i = 0; i < 2; i++) {
@@ -264,50 +284,61 @@ TEST_REAL(races_batches_in_different_orders, "")
     CHECK_INT(sql("SELECT count(*) FROM @firing"), 20);
     a->ops->close(a);
     b->ops->close(b);
-    for (int i = 0;
-         i < 200 && sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hora'") > 0; i++)
-        wait_a_moment(10); /* their processes report what they have counted when they end */
-    CHECK_INT(sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'"), before);
+    CHECK(before >= 0);
+    CHECK_INT(count_deadlocks(), before);
 }
 
-/* A transaction that PostgreSQL ends because of a deadlock is repeated. */
-static void *put_a_and_b(void *arg)
+static void *put_a_b_and_c(void *arg)
 {
     struct batching *batching = arg;
     hora__put puts[] = {{.handler = "h", .key = "a", .if_exists = HORA_IF_EXISTS_REPLACE, .lane = 2},
-                        {.handler = "h", .key = "b", .if_exists = HORA_IF_EXISTS_REPLACE, .lane = 2}};
-    hora__put_done done[2];
+                        {.handler = "h", .key = "b", .if_exists = HORA_IF_EXISTS_REPLACE, .lane = 2},
+                        {.handler = "h", .key = "c", .if_exists = HORA_IF_EXISTS_REPLACE, .lane = 2}};
+    hora__put_done done[3];
     hora_error error;
     size_t wrong;
-    batching->failed = batching->store->ops->put(batching->store, puts, 2, done, &wrong, &error);
+    batching->failed = batching->store->ops->put(batching->store, puts, 3, done, &wrong, &error);
     return NULL;
 }
 
+/* A transaction that PostgreSQL ends because of a deadlock is repeated, once.
+ *
+ * A process looks for a deadlock once, a while after it has begun to wait. So the wait that closes the circle
+ * must be hora's, and come last: hora stops at `b`, which `gate` has locked, until `other` waits for it; only
+ * then it goes on to `c`, which `other` has. `other` waits for the lock on the table: it gets that at the
+ * moment when hora's transaction ends. A row that was free again could be taken by the repetition, which
+ * would make a second deadlock. */
 TEST_REAL(races_deadlock_is_repeated, "")
 {
+    int64_t before = count_deadlocks();
     hora__backend *store = open_store("deadlock");
     CHECK_OK(put_task(store, "a", 0, NULL));
     CHECK_OK(put_task(store, "b", 0, NULL));
-    int64_t before = sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'");
-    PGconn *other = admin();
-    sql_on(other, "SET deadlock_timeout = '60s'"); /* so that hora's transaction is ended */
+    CHECK_OK(put_task(store, "c", 0, NULL));
+    PGconn *gate = admin(), *other = admin();
+    sql_on(gate, "BEGIN");
+    sql_on(gate, "SELECT 1 FROM @firing WHERE key = 'b' FOR UPDATE");
+    sql_on(other, "SET application_name = 'other'; SET deadlock_timeout = '1h'");
     sql_on(other, "BEGIN");
-    sql_on(other, "SELECT 1 FROM @firing WHERE key = 'b' FOR UPDATE");
+    sql_on(other, "SELECT 1 FROM @firing WHERE key = 'c' FOR UPDATE");
     struct batching batching = {.store = store};
     pthread_t thread;
-    CHECK_INT(pthread_create(&thread, NULL, put_a_and_b, &batching), 0);
+    CHECK_INT(pthread_create(&thread, NULL, put_a_b_and_c, &batching), 0);
     CHECK(await_blocked());
-    sql_on(other,
-           "SELECT 1 FROM @firing WHERE key = 'a' FOR UPDATE"); /* waits for hora, which waits for it */
+    CHECK_INT(PQsendQuery(other, "LOCK TABLE deadlock.hora_firing IN ACCESS EXCLUSIVE MODE"), 1);
+    CHECK(await_blocked_named("other"));
+    sql_on(gate, "COMMIT");
+    PGresult *locked = PQgetResult(other); /* hora's transaction has been ended */
+    CHECK_INT(PQresultStatus(locked), PGRES_COMMAND_OK);
+    PQclear(locked);
+    CHECK(PQgetResult(other) == NULL);
+    CHECK(await_blocked()); /* the repetition */
     sql_on(other, "COMMIT");
     pthread_join(thread, NULL);
     CHECK_OK(batching.failed);
+    PQfinish(gate);
     PQfinish(other);
-    store->ops->close(store); /* now its process reports what it has counted */
-    int64_t after = before;
-    for (int i = 0; i < 100 && after == before; i++) {
-        wait_a_moment(20);
-        after = sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'");
-    }
-    CHECK_INT(after, before + 1);
+    store->ops->close(store);
+    CHECK(before >= 0);
+    CHECK_INT(count_deadlocks(), before + 1);
 }

@@ -303,6 +303,7 @@ TEST_REAL(texts_that_are_refused, "")
     UNREADABLE("trigger \"\"", HORA_EBADMSG, "a wrong quoted value in the definition at \"\"\"\"");
     UNREADABLE("trigger \"\\q\"", HORA_EBADMSG, "a wrong quoted value in the definition at \"\"\\q\"\"");
     UNREADABLE("jitter 1.5", HORA_EBADMSG, "a wrong fraction in the definition at \"1.5\"");
+    UNREADABLE("jitter 2000000000", HORA_EBADMSG, "a wrong fraction in the definition at \"2000000000\"");
     UNREADABLE("jitter 0,5", HORA_EBADMSG, "a wrong fraction in the definition at \"0,5\"");
     UNREADABLE("back-off 10 2 9", HORA_EBADMSG, "a wrong number in the definition at \"9\"");
     UNREADABLE("busy wait", HORA_ENOTSUP,
