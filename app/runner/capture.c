@@ -83,6 +83,8 @@ static void text_reserve(struct text *text, size_t size)
 
 static void text_add(struct text *text, const char *bytes, size_t size)
 {
+    if (size == 0)
+        return; /* there may be no memory yet */
     text_reserve(text, size);
     memcpy(text->bytes + text->size, bytes, size);
     text->size += size;
