@@ -565,8 +565,10 @@ static void end_process(struct run *run, bool at_once)
 
 void run_stop(struct run *run, enum stop_reason reason)
 {
-    if (run->finished)
+    if (run->finished) {
+        run->gives_up |= reason == STOP_SHUTDOWN;
         return;
+    }
     bool again = run->stop != STOP_NOT;
     if (!again || reason == STOP_LOST)
         run->stop = reason;
