@@ -3,13 +3,15 @@
 #ifndef APP_CONSOLE_H
 #define APP_CONSOLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "runner/loop.h"
 
 struct console;
 
-struct console *console_new(struct loop *loop);
+/* is_json: each line is an object. */
+struct console *console_new(struct loop *loop, bool is_json);
 /* Writes what is left, as far as that is possible without waiting for long. */
 void console_free(struct console *console);
 /* Prints a line; the line end is added. If the reader is too slow, lines are dropped, and a line says how

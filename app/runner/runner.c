@@ -437,7 +437,7 @@ static void init(struct runner *runner, const struct jobs *jobs, const struct ru
 /* Takes the jobs into use, and runs them until the loop ends. */
 static void run(struct runner *runner, struct jobs *jobs, const char *store)
 {
-    runner->console = console_new(runner->loop);
+    runner->console = console_new(runner->loop, runner->options.json);
     runner->started = loop_wall(runner->loop);
     runner_use(runner, jobs);
     if (!open_store(runner, store))
