@@ -81,6 +81,9 @@ class Gate:
         self.fd = os.open(self.path, os.O_RDWR)  # so that no side ever waits for the other to open it
         self.rest = b""
 
+    def __del__(self):
+        os.close(self.fd)
+
     def open(self, count=1):
         os.write(self.fd, b"\n" * count)
 
@@ -153,6 +156,7 @@ class Runner:
                 if is_json:
                     self.events.append(json.loads(line))
                 self.changed.notify_all()
+        self.process.wait()  # so that a thread that is woken sees that it has ended
         with self.changed:
             self.changed.notify_all()
 
