@@ -3,6 +3,7 @@
 #include "text.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,4 +47,41 @@ uint64_t text_hash(const char *text)
     hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
     return hash ^ (hash >> 31);
+}
+
+/* Returns the length of the UTF-8 character that starts here, or 0 if none does. */
+static size_t character_length(const unsigned char *bytes, size_t rest)
+{
+    size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >> 5 == 6 ? 2 : bytes[0] >> 4 == 14 ? 3 : 4;
+    if (length == 4 && bytes[0] >> 3 != 30)
+        return 0;
+    if (length > rest)
+        return 0;
+    unsigned long code = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (bytes[i] & 0x3f);
+    }
+    static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000};
+    bool is_valid = code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    return is_valid ? length : 0;
+}
+
+size_t text_valid_utf8(const char *text, size_t length)
+{
+    size_t at = 0;
+    for (size_t step; at < length; at += step) {
+        step = character_length((const unsigned char *)text + at, length - at);
+        if (step == 0)
+            break;
+    }
+    return at;
+}
+
+void text_make_utf8(char *text)
+{
+    size_t length = strlen(text);
+    for (size_t at = 0; (at += text_valid_utf8(text + at, length - at)) < length; at++)
+        text[at] = '?';
 }

@@ -3,6 +3,7 @@
 #ifndef APP_TEXT_H
 #define APP_TEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Returns a copy, which the caller frees; NULL for NULL. */
@@ -16,5 +17,11 @@ void text_set(char **text, const char *with);
 
 /* Returns a hash of a text, which is the same in every process. */
 uint64_t text_hash(const char *text);
+
+/* Returns the length of the text up to the first byte that is not part of valid UTF-8. */
+size_t text_valid_utf8(const char *text, size_t length);
+
+/* Replaces what is not UTF-8 by question marks: in texts that were cut somewhere, or that contain file names. */
+void text_make_utf8(char *text);
 
 #endif

@@ -499,8 +499,8 @@ int explain_command(int argc, char **argv)
 static const char show_help[] =
     "Usage: hora show [OPTION]... JOB\n"
     "\n"
-    "Print a job as the runner has read it, with all defaults, as JSON. Values of environment variables are\n"
-    "not shown.\n"
+    "Print a job as the runner has read it, with all defaults, as JSON. Values of environment variables and\n"
+    "the address for pings are not shown.\n"
     "\n"
     "Example:\n"
     "  hora show backup\n"

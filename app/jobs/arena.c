@@ -138,33 +138,3 @@ const char *text_nearest(const char *text, const char *const *first, size_t coun
     }
     return nearest;
 }
-
-/* Returns the length of the UTF-8 character that starts here, or 0 if none does. */
-static size_t character_length(const unsigned char *bytes, size_t rest)
-{
-    size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >> 5 == 6 ? 2 : bytes[0] >> 4 == 14 ? 3 : 4;
-    if (length == 4 && bytes[0] >> 3 != 30)
-        return 0;
-    if (length > rest)
-        return 0;
-    unsigned long code = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (bytes[i] & 0x3f);
-    }
-    static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000};
-    bool is_valid = code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    return is_valid ? length : 0;
-}
-
-size_t text_valid_utf8(const char *text, size_t length)
-{
-    size_t at = 0;
-    for (size_t step; at < length; at += step) {
-        step = character_length((const unsigned char *)text + at, length - at);
-        if (step == 0)
-            break;
-    }
-    return at;
-}

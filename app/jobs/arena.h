@@ -35,7 +35,4 @@ void *arena_grow(struct arena *arena, void *array, size_t count, size_t size);
  * enough to be a slip of the fingers. `stride` is the distance of the pointers to the words in bytes. */
 const char *text_nearest(const char *text, const char *const *first, size_t count, size_t stride);
 
-/* Returns the length of the text up to the first byte that is not part of valid UTF-8. */
-size_t text_valid_utf8(const char *text, size_t length);
-
 #endif

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "text.h"
+
 enum { MOST_VARIABLES = 1000 };
 
 static const char too_many[] = "more than 1000 variables";

@@ -269,6 +269,15 @@ static json_t *log_json(const struct job_log *log)
     return object;
 }
 
+/* The path of an address for pings is a secret: its owner can report success. */
+static json_t *ping_json(const char *address, bool with_secrets)
+{
+    if (address == NULL || with_secrets)
+        return text_or_null(address);
+    const char *host = strstr(address, "://");
+    return json_sprintf("%.*s://***", host == NULL ? 0 : (int)(host - address), address);
+}
+
 json_t *job_to_json(const struct job *job, bool with_secrets)
 {
     static const char *const priorities[] = {"low", "normal", "high", "urgent"};
@@ -289,7 +298,7 @@ json_t *job_to_json(const struct job *job, bool with_secrets)
     set(object, "on_success", command(&job->on_success));
     set(object, "on_failure", command(&job->on_failure));
     set(object, "on_give_up", command(&job->on_give_up));
-    set(object, "ping", text_or_null(job->ping));
+    set(object, "ping", ping_json(job->ping, with_secrets));
     set(object, "log", log_json(&job->log));
     set(object, "tail", size(job->tail));
     return object;

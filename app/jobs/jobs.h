@@ -35,7 +35,7 @@ void problems_free(struct problems *problems);
 struct job *jobs_find(const struct jobs *jobs, const char *name);
 
 /* The complete job as JSON, with all defaults, in the vocabulary of the YAML file. Values of environment
- * variables are replaced by "***" unless `with_secrets`. Two jobs with equal JSON (with secrets) are the same
+ * variables and the address for pings are replaced by "***" unless `with_secrets`. Two jobs with equal JSON (with secrets) are the same
  * job. The caller owns the reference. */
 json_t *job_to_json(const struct job *job, bool with_secrets);
 

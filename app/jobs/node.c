@@ -16,6 +16,7 @@
 #include <yaml.h>
 
 #include "command.h"
+#include "text.h"
 
 enum { MOST_NODES = 1000000, MOST_DEPTH = 50, MOST_ANCHORS = 1000 };
 

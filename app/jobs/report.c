@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "text.h"
 
 enum { MOST_LINES = 100, MOST_QUOTED = 60 };
 

@@ -13,6 +13,8 @@
 #include "runner/internal.h"
 #include "text.h"
 
+#define WRITE_TIME HORA_MS(50)
+
 /* A request of which the store knows a part. */
 struct asked {
     struct runner *runner;
@@ -24,6 +26,7 @@ struct asked {
     bool is_paused, is_queued; /* a run: the job is paused; it follows the one in progress */
     struct history_question history;
     char *run;
+    struct loop_timer timer; /* history: until the outcomes of runs that have just ended are written */
     json_t *result;
     hora_instant next; /* of the job, for a resume */
     int error;
@@ -44,6 +47,7 @@ static void asked_free(struct asked *asked)
     free(asked->job);
     free(asked->key);
     free(asked->run);
+    loop_timer_free(&asked->timer);
     free(asked);
 }
 
@@ -54,6 +58,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(reply_fn reply, void *a
     va_start(values, format);
     (void)vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    text_make_utf8(text);
     reply(json_pack("{s:b, s:s}", "ok", 0, "error", text), arg);
 }
 
@@ -232,6 +237,8 @@ static int add_record(const hora_run_record *record, void *arg)
     const char *job = job_of_key(asked->runner, record->key);
     if (record->key == NULL || job == record->key)
         return 0; /* not a job of this namespace */
+    if (asked->history.failed && code_is_of_end(record->code))
+        return 0;
     json_t *object = record_to_json(asked->runner, record);
     if (asked->run == NULL || strcmp(json_string_value(json_object_get(object, "run")), asked->run) == 0)
         json_array_append(asked->result, object);
@@ -259,13 +266,26 @@ static void history_read(void *arg)
     asked_free(asked);
 }
 
+static void ask_history(void *arg)
+{
+    struct asked *asked = arg;
+    loop_ask(asked->runner->loop, read_history, history_read, asked);
+}
+
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg)
 {
     struct asked *asked = asked_new(runner, question->job, reply, arg);
     asked->history = *question;
     asked->run = text_copy(question->run);
-    loop_ask(runner->loop, read_history, history_read, asked);
+    /* The outcome of a run is written a moment after its end. */
+    hora_ns since = loop_now(runner->loop) - runner->last_finish;
+    if (runner->last_finish == 0 || since >= WRITE_TIME || loop_clock(runner->loop) != NULL) {
+        loop_ask(runner->loop, read_history, history_read, asked);
+        return;
+    }
+    loop_timer_init(&asked->timer, runner->loop, ask_history, asked);
+    loop_timer_start(&asked->timer, WRITE_TIME - since);
 }
 
 /* ---- run, pause, resume ---- */

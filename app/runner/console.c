@@ -106,21 +106,17 @@ static bool append(struct console *console, const char *text, size_t size)
     return true;
 }
 
-/* Says how many lines are missing, if there is room for that. */
-static void tell_dropped(struct console *console)
+/* Says how many lines were dropped, in the form of the other lines. */
+static void report_dropped(struct console *console)
 {
-    char text[100], line[300], time[HORA_INSTANT_TEXT];
+    char time[HORA_INSTANT_TEXT] = "", text[100], line[300];
+    (void)hora_instant_format(loop_wall(console->loop), NULL, false, time, sizeof time);
     (void)snprintf(text, sizeof text, "%lld lines were not printed: %s", console->dropped,
                    console->is_file ? "the file could not be written" : "the reader is too slow");
-    int length;
-    if (console->is_json) {
-        (void)hora_instant_format(loop_wall(console->loop), NULL, false, time, sizeof time);
-        length =
-            snprintf(line, sizeof line,
-                     "{\"time\":\"%s\",\"kind\":\"warn\",\"level\":\"warning\",\"text\":\"%s\"}", time, text);
-    } else {
-        length = snprintf(line, sizeof line, "hora: %s", text);
-    }
+    const char *form = console->is_json
+                           ? "{\"time\":\"%s\",\"kind\":\"warn\",\"level\":\"warning\",\"text\":\"%s\"}"
+                           : "%s warn: %s";
+    int length = snprintf(line, sizeof line, form, time, text);
     if (append(console, line, (size_t)length))
         console->dropped = 0;
 }
@@ -130,10 +126,17 @@ void console_line(struct console *console, const char *text, size_t size)
     if (console->is_broken)
         return;
     if (console->dropped > 0)
-        tell_dropped(console);
+        report_dropped(console);
     if (console->dropped > 0 || !append(console, text, size))
         console->dropped++;
     write_out(console);
+}
+
+/* Writes what is left, if the reader takes it in time. */
+static void write_last(struct console *console)
+{
+    while (console->used > 0 && (console->is_file || is_ready(LAST_WAIT_MS)) && write_some(console))
+        ;
 }
 
 void console_free(struct console *console)
@@ -141,8 +144,11 @@ void console_free(struct console *console)
     if (console == NULL)
         return;
     loop_unwatch(&console->watch);
-    while (console->used > 0 && (console->is_file || is_ready(LAST_WAIT_MS)) && write_some(console))
-        ;
+    write_last(console);
+    if (console->dropped > 0 && !console->is_broken) {
+        report_dropped(console);
+        write_last(console);
+    }
     free(console->bytes);
     free(console);
 }

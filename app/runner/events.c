@@ -128,13 +128,10 @@ void event_report(struct runner *runner, enum event_level level, const char *kin
     va_start(values, format);
     (void)vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    text_make_utf8(text); /* it may have been cut */
     runner->events++;
     json_t *event = json_pack("{s:o, s:s, s:s, s:s}", "time", json_instant(loop_wall(runner->loop)), "kind",
                               kind, "level", levels[level], "text", text);
-    if (event == NULL) { /* a text that is not UTF-8 */
-        json_decref(fields);
-        return;
-    }
     if (job != NULL)
         json_object_set_new(event, "job", json_string(job));
     if (fields != NULL)

@@ -176,6 +176,7 @@ static void finish_in_store(struct ending *ending)
         run->next->link = run->link;
     if (run->state != NULL)
         run->state->active--;
+    runner->last_finish = loop_now(runner->loop);
     int error = hora_run_finish(run->store_run, ending->code);
     assert(error == 0); /* R2 */
     (void)error;
@@ -300,6 +301,13 @@ static void count_end(const struct ending *ending)
     loop_timer_cancel(&state->next_timer);
 }
 
+void run_ping(const struct run *run, const char *path, const char *body, size_t size)
+{
+    char *attempt = text_format("%s#%d", run->id, run->attempt); /* each attempt has a start and an end */
+    pinger_send(run->runner->pinger, run->job->ping, path, attempt, body, size);
+    free(attempt);
+}
+
 static void ping_end(const struct ending *ending)
 {
     struct run *run = ending->run;
@@ -311,7 +319,7 @@ static void ping_end(const struct ending *ending)
         (void)snprintf(path, sizeof path, "/%d", ending->result == RESULT_SUCCEEDED ? 0 : run->end.code);
     size_t size = 0;
     const char *tail = run->capture == NULL ? NULL : capture_tail(run->capture, &size);
-    pinger_send(run->runner->pinger, run->job->ping, path, run->id, tail, size);
+    run_ping(run, path, tail, size);
 }
 
 void run_finish(struct run *run, enum run_result result)
@@ -323,6 +331,8 @@ void run_finish(struct run *run, enum run_result result)
     run_close_process(run);
     run_leave_room(run);
     run->ended = loop_wall(runner->loop);
+    if (runner->stopping && result == RESULT_LOST)
+        runner->handed_back++;
     struct ending *ending = memory(sizeof *ending);
     *ending = (struct ending){.run = run,
                               .result = result,

@@ -29,7 +29,7 @@ enum { MAX_CRASHES = 10 };
 /* What a job file means that does not say. */
 #define DEFAULT_NAMESPACE    "hora"
 #define DEFAULT_STOP_WITHIN  HORA_SECONDS(30)
-#define DEFAULT_KEEP_HISTORY HORA_HOURS(30 * 24)
+#define DEFAULT_KEEP_HISTORY HORA_HOURS(INT64_C(720))
 enum { DEFAULT_MAX_RUNNING = 1000 };
 
 /* ---- runner.c ---- */
@@ -39,15 +39,17 @@ void runner_reap_orphans(struct runner *runner);
 
 /* ---- firing.c: from the store to the loop ---- */
 
-int firing_job(const hora_run *run, void *runner);
-int firing_hook(const hora_run *run, void *runner);
+int firing_job(const hora_run *store_run, void *arg); /* arg: the runner */
+int firing_hook(const hora_run *store_run, void *arg);
 
 /* ---- run.c ---- */
 
-/* A firing has arrived. The run belongs to the loop from now on. */
-void run_arrived(void *run);
+/* A firing has arrived: arg is its run, which belongs to the loop from now on. */
+void run_arrived(void *arg);
 void run_leave_room(struct run *run);
 void job_state_watch_init(struct job_state *state);
+/* The job has changed: waits for its new times, if a run is in progress. */
+void job_state_watch_again(struct job_state *state);
 /* The process of a run has ended; its output may not be complete. */
 void run_process_ended(struct run *run);
 /* Its output is complete, too, or does not become complete in time. */
@@ -55,6 +57,8 @@ void run_process_done(struct run *run);
 
 /* ---- finish.c ---- */
 
+/* Sends a ping of an attempt of a run. */
+void run_ping(const struct run *run, const char *path, const char *body, size_t size);
 /* Reports, records and ends a run. From any state. */
 void run_finish(struct run *run, enum run_result result);
 /* Sets the reason why a run is skipped or has failed without a process. */
@@ -80,6 +84,8 @@ char *run_id(const char *job, hora_instant planned);
 /* How a process ended. */
 enum run_result run_result_of(const struct run *run);
 const char *run_result_name(enum run_result result);
+/* True for a run that the end of its runner interrupted: not a failure, but to be repeated. */
+bool code_is_of_end(int code);
 int run_code(const struct run *run, enum run_result result);
 /* A code in a word or two: "ok", "exit 3", "timeout". */
 void code_describe(int code, char *text, size_t size);
@@ -98,6 +104,9 @@ bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_
 /* The key of a job in the store, and back; the caller frees the key. */
 char *job_key(const struct runner *runner, const char *job);
 const char *job_of_key(const struct runner *runner, const char *key);
+
+/* The hash of all that a job says. */
+uint64_t job_hash(const struct job *job);
 
 /* Makes the store agree with the jobs: puts what is new or has changed, cancels what is gone. Waits for the
  * store. Returns 0, or an error with a text. */

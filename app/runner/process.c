@@ -145,6 +145,17 @@ static void add_limits(struct spawn_plan *plan, const struct job_limits *limits)
     assert(plan->limit_count <= SPAWN_LIMITS);
 }
 
+/* The soft limit of open files that the runner was started with: it raises its own. */
+static void add_files_limit(struct spawn_plan *plan, const struct process_spec *spec)
+{
+    struct rlimit present;
+    bool is_given = spec->limits != NULL && spec->limits->files >= 0;
+    if (is_given || spec->open_files <= 0 || getrlimit(RLIMIT_NOFILE, &present) < 0)
+        return;
+    add_limit(plan, RLIMIT_NOFILE, "open files", spec->open_files);
+    plan->limits[plan->limit_count - 1].value.hard = present.rlim_max;
+}
+
 /* A runner without privileges cannot set its groups, but may name the user that it runs as. */
 static bool is_own_user(const struct process_spec *spec)
 {
@@ -164,6 +175,7 @@ static void prepare(const struct process_spec *spec, struct spawn_plan *ret_plan
     };
     if (spec->limits != NULL)
         add_limits(ret_plan, spec->limits);
+    add_files_limit(ret_plan, spec);
 }
 
 /* ---- messages ---- */

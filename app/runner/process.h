@@ -35,8 +35,9 @@ struct process_spec {
     const gid_t *groups;
     size_t group_count;
     const struct job_limits *limits; /* NULL: none */
-    int input, output, error;        /* become 0, 1 and 2; they stay open in the parent */
-    int cgroup;                      /* descriptor of a cgroup v2 folder to start in; -1: none */
+    int64_t open_files;       /* soft limit of open files, unless `limits` has one; 0: that of the runner */
+    int input, output, error; /* become 0, 1 and 2; they stay open in the parent */
+    int cgroup;               /* descriptor of a cgroup v2 folder to start in; -1: none */
 };
 
 struct process {

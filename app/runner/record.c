@@ -87,13 +87,20 @@ static int code_of_failure(const struct run *run)
     return CODE_SIGNAL + run->end.code;
 }
 
+bool code_is_of_end(int code)
+{
+    return code == CODE_INTERRUPTED || code == CODE_NOT_BEGUN;
+}
+
 void code_describe(int code, char *text, size_t size)
 {
-    static const char *const names[] = {
-        [CODE_TIMEOUT - CODE_TIMEOUT] = "timeout",         [CODE_NOT_STARTED - CODE_TIMEOUT] = "not started",
-        [CODE_INTERRUPTED - CODE_TIMEOUT] = "interrupted", [CODE_CRASHED - CODE_TIMEOUT] = "interrupted",
-        [CODE_SKIPPED - CODE_TIMEOUT] = "skipped",         [CODE_CANCELLED - CODE_TIMEOUT] = "cancelled",
-        [CODE_NOT_BEGUN - CODE_TIMEOUT] = "not started",   [CODE_NOT_OK - CODE_TIMEOUT] = "exit 0"};
+    static const struct {
+        int code;
+        const char *name;
+    } names[] = {{CODE_TIMEOUT, "timeout"},         {CODE_NOT_STARTED, "not started"},
+                 {CODE_INTERRUPTED, "interrupted"}, {CODE_CRASHED, "interrupted"},
+                 {CODE_SKIPPED, "skipped"},         {CODE_CANCELLED, "cancelled"},
+                 {CODE_NOT_BEGUN, "not started"},   {CODE_NOT_OK, "exit 0"}};
     if (code == 0)
         (void)snprintf(text, size, "ok");
     else if (code < CODE_SIGNAL)
@@ -101,7 +108,10 @@ void code_describe(int code, char *text, size_t size)
     else if (code < CODE_TIMEOUT)
         (void)snprintf(text, size, "signal %d", code - CODE_SIGNAL);
     else
-        (void)snprintf(text, size, "%s", code <= CODE_NOT_OK ? names[code - CODE_TIMEOUT] : "unknown");
+        (void)snprintf(text, size, "unknown");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].code == code)
+            (void)snprintf(text, size, "%s", names[i].name);
 }
 
 int run_code(const struct run *run, enum run_result result)
@@ -125,7 +135,7 @@ static int describe_failure(const struct run *run, char *text, size_t size)
 {
     if (run->reason != NULL)
         return snprintf(text, size, "%s", run->reason);
-    if (run->stop == STOP_TIMEOUT)
+    if (run->stop == STOP_TIMEOUT && run->job != NULL)
         return snprintf(text, size, "it took longer than its timeout of %.1f s",
                         (double)run->job->timeout / 1e9);
     if (run->stop == STOP_SHUTDOWN)
@@ -199,6 +209,8 @@ bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_
     const struct job_retry *retry = run->job == NULL ? NULL : &run->job->retry;
     if (retry == NULL || result != RESULT_FAILED || run->failed_attempts >= retry->count || !is_worth_it(run))
         return false;
+    if (run->state == NULL || run->state->hash != run->hash)
+        return false; /* the job is gone, or another one has taken its place in the store */
     *ret_pause = pause_before(retry, run->failed_attempts + 1);
     hora_instant again = {run->ended.ns + *ret_pause};
     return retry->past_next || again.ns < job_next_time(run->job, run->planned).ns;
@@ -247,6 +259,7 @@ json_t *run_note(const struct run *run, enum run_result result)
     json_t *note = json_object();
     char reason[600];
     (void)run_describe_end(run, result, reason, sizeof reason);
+    text_make_utf8(reason);
     if (result != RESULT_SUCCEEDED)
         json_object_set_new(note, "reason", json_string(reason));
     if (run->stop == STOP_TIMEOUT)
@@ -305,9 +318,11 @@ json_t *run_to_json(const struct run *run)
                      "by_hand", run->by_hand);
 }
 
-static const char *outcome_name(hora_run_outcome outcome)
+static const char *outcome_name(const hora_run_record *record)
 {
-    switch (outcome) {
+    if (code_is_of_end(record->code))
+        return "lost";
+    switch (record->outcome) {
     case HORA_RUN_SUCCEEDED:
         return "succeeded";
     case HORA_RUN_FAILED:
@@ -330,13 +345,14 @@ json_t *record_to_json(const struct runner *runner, const hora_run_record *recor
     char *id = run_id(job, record->planned);
     json_t *note = record->note_size == 0 ? NULL : json_loadb(record->note, record->note_size, 0, NULL);
     double seconds = record->started.ns == 0 ? 0 : (double)(record->ended.ns - record->started.ns) / 1e9;
-    json_t *result = json_pack(
-        "{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
-        (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record->outcome), "retried",
-        record->outcome == HORA_RUN_FAILED, "code", record->code, "planned", json_instant(record->planned),
-        "started", json_instant(record->started), "ended", json_instant(record->ended), "seconds", seconds,
-        "attempt", record->attempt, "fence", (json_int_t)record->fence, "node", (json_int_t)record->node,
-        "skipped", (json_int_t)record->skipped, "note", note != NULL ? note : json_null());
+    json_t *result =
+        json_pack("{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",
+                  (json_int_t)record->id, "job", job, "run", id, "outcome", outcome_name(record), "retried",
+                  record->outcome == HORA_RUN_FAILED && !code_is_of_end(record->code), "code", record->code,
+                  "planned", json_instant(record->planned), "started", json_instant(record->started), "ended",
+                  json_instant(record->ended), "seconds", seconds, "attempt", record->attempt, "fence",
+                  (json_int_t)record->fence, "node", (json_int_t)record->node, "skipped",
+                  (json_int_t)record->skipped, "note", note != NULL ? note : json_null());
     free(id);
     return result;
 }

@@ -69,6 +69,7 @@ static struct job_state *state_new(struct runner *runner, struct job_set *set, c
                                 .name = text_copy(job->name),
                                 .set = job_set_ref(set),
                                 .job = job,
+                                .hash = job_hash(job),
                                 .key = job_key(runner, job->name)};
     job_state_watch_init(state);
     open_log(state);
@@ -79,10 +80,14 @@ static void state_change(struct job_state *state, struct job_set *set, const str
 {
     bool same_log = has_same_log(state->job, job);
     struct job_set *old = state->set;
+    uint64_t old_hash = state->hash;
     state->set = job_set_ref(set);
     state->job = job;
+    state->hash = job_hash(job);
     if (!same_log)
         open_log(state);
+    if (state->hash != old_hash)
+        job_state_watch_again(state);
     job_set_unref(old);
 }
 
@@ -135,6 +140,24 @@ static void use_groups(struct runner *runner, const struct jobs *jobs)
     }
 }
 
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == NULL ? b == NULL : b != NULL && strcmp(a, b) == 0;
+}
+
+/* Starts the metrics anew if their settings have changed. A runner that has not begun has none yet. */
+static void use_metrics(struct runner *runner, const struct job_settings *settings)
+{
+    const struct job_settings *old = runner->set == NULL ? NULL : &runner->set->jobs->settings;
+    if (runner->control == NULL || old == NULL ||
+        (is_same_text(old->metrics_file, settings->metrics_file) &&
+         is_same_text(old->metrics_listen, settings->metrics_listen) &&
+         old->metrics_every == settings->metrics_every))
+        return;
+    metrics_free(runner->metrics);
+    runner->metrics = metrics_new(runner, settings);
+}
+
 /* Both lists are sorted by name. */
 static void use_jobs(struct runner *runner, struct job_set *set)
 {
@@ -167,6 +190,7 @@ void runner_use(struct runner *runner, struct jobs *jobs)
     runner->stop_within = jobs->settings.stop_within > 0 ? jobs->settings.stop_within : DEFAULT_STOP_WITHIN;
     use_groups(runner, jobs);
     use_jobs(runner, set);
+    use_metrics(runner, &jobs->settings);
     job_set_unref(runner->set);
     runner->set = set;
     for (size_t i = 0; i < jobs->warning_count; i++)

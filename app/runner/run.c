@@ -30,9 +30,10 @@
 #include "runner/internal.h"
 #include "text.h"
 
-#define DRAIN_TIME   HORA_SECONDS(2)
-#define HOOK_TIMEOUT HORA_MINUTES(10)
-#define ASK_AGAIN    HORA_SECONDS(1)
+#define DRAIN_TIME       HORA_SECONDS(2)
+#define SHORT_DRAIN_TIME HORA_MS(100) /* while the runner stops */
+#define HOOK_TIMEOUT     HORA_MINUTES(10)
+#define ASK_AGAIN        HORA_SECONDS(1)
 
 enum { FEW_RECORDS = 20 };
 
@@ -193,6 +194,13 @@ static void time_came(void *arg)
 void job_state_watch_init(struct job_state *state)
 {
     loop_timer_init(&state->next_timer, state->runner->loop, time_came, state);
+}
+
+void job_state_watch_again(struct job_state *state)
+{
+    loop_timer_cancel(&state->next_timer);
+    if (run_in_progress(state) != NULL)
+        watch_times(state, loop_wall(state->runner->loop));
 }
 
 /* ---- arrival ---- */
@@ -359,6 +367,7 @@ static bool find_job(struct run *run)
     run->state = state;
     run->set = job_set_ref(state->set);
     run->job = state->job;
+    run->hash = state->hash;
     state->active++;
     if (run->job->group != NULL && run->hook == NULL)
         run->group = runner_find_group(runner, run->job->group->name);
@@ -424,7 +433,7 @@ static void started(struct run *run)
     if (run->hook != NULL)
         return;
     if (run->job->ping != NULL && run->runner->pinger != NULL)
-        pinger_send(run->runner->pinger, run->job->ping, "/start", run->id, NULL, 0);
+        run_ping(run, "/start", NULL, 0);
     if (state != NULL) {
         state->runs++;
         state->last_start = run->started;
@@ -513,7 +522,8 @@ void run_process_ended(struct run *run)
     if (run->pipes[0] < 0 && run->pipes[1] < 0)
         run_process_done(run);
     else
-        loop_timer_start(&run->timer, DRAIN_TIME); /* a process in the background may keep the pipes open */
+        /* A process in the background may keep the pipes open. */
+        loop_timer_start(&run->timer, run->runner->stopping ? SHORT_DRAIN_TIME : DRAIN_TIME);
 }
 
 void run_process_done(struct run *run)
@@ -523,6 +533,13 @@ void run_process_done(struct run *run)
 }
 
 /* ---- ending early ---- */
+
+/* The time between SIGTERM and SIGKILL. */
+static hora_ns kill_delay(const struct run *run)
+{
+    hora_ns delay = run->job->kill_after;
+    return run->runner->stopping && delay > run->runner->kill_within ? run->runner->kill_within : delay;
+}
 
 static void timer_fired(void *arg)
 {
@@ -537,8 +554,7 @@ static void timer_fired(void *arg)
         break;
     case RUN_STOPPING:
         event_report(run->runner, EVENT_WARNING, "kill", run->job->name, json_pack("{s:s}", "run", run->id),
-                     "did not end within %.1f s after SIGTERM and is killed",
-                     (double)run->job->kill_after / 1e9);
+                     "did not end within %.1f s after SIGTERM and is killed", (double)kill_delay(run) / 1e9);
         run_signal(run, SIGKILL);
         break;
     case RUN_DRAINING:
@@ -560,13 +576,17 @@ static void end_process(struct run *run, bool at_once)
     if (at_once)
         return;
     run_signal(run, SIGCONT); /* a stopped process does not see SIGTERM */
-    loop_timer_start(&run->timer, run->job->kill_after);
+    loop_timer_start(&run->timer, kill_delay(run));
 }
 
 void run_stop(struct run *run, enum stop_reason reason)
 {
     if (run->finished) {
         run->gives_up |= reason == STOP_SHUTDOWN;
+        return;
+    }
+    if (run->run_state == RUN_DRAINING && reason != STOP_LOST) {
+        run_process_done(run); /* the process has ended already, and its end counts */
         return;
     }
     bool again = run->stop != STOP_NOT;
@@ -588,6 +608,8 @@ void run_stop(struct run *run, enum stop_reason reason)
             run_signal(run, SIGKILL);
         break;
     case RUN_DRAINING:
+        run_process_done(run);
+        break;
     default:
         break;
     }

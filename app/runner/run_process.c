@@ -227,6 +227,7 @@ static bool prepare(struct start *start, struct run *run, const struct job_comma
     start->spec.nice = job->nice;
     start->spec.groups = start->groups;
     start->spec.limits = &job->limits;
+    start->spec.open_files = run->runner->open_files;
     start->spec.input = start->input;
     start->spec.output = start->output[1];
     start->spec.error = start->error[1];

@@ -7,11 +7,13 @@
  * with a message. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -188,12 +190,15 @@ static int block_signals(void)
 
 /* ---- parts ---- */
 
-/* Returns a text that is the same whenever this runner is started, and no other runner has: the control socket
- * belongs to one runner at a time. */
+/* Returns a text that is the same whenever this runner is started, and no other runner has: the control
+ * socket belongs to one runner at a time. A relative path means different sockets in different folders. */
 static char *make_mark(const struct runner *runner)
 {
-    char *text = text_format("%s %s %s %u", runner->socket_path, runner->store_address, runner->namespace,
-                             (unsigned)getuid());
+    char folder[PATH_MAX] = "";
+    if (runner->socket_path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        folder[0] = '\0';
+    char *text = text_format("%s %s %s %s %u", folder, runner->socket_path, runner->store_address,
+                             runner->namespace, (unsigned)getuid());
     uint64_t hash = text_hash(text);
     free(text);
     return text_format("%016" PRIx64, hash);
@@ -326,8 +331,9 @@ static bool start_services(struct runner *runner)
 
 static void report_ready(struct runner *runner)
 {
-    event_report(runner, EVENT_INFO, "ready", NULL, NULL, "%zu jobs, store %s, control socket %s",
-                 runner->job_count, runner->store_address, runner->socket_path);
+    event_report(runner, EVENT_INFO, "ready", NULL, NULL, "%zu job%s, store %s, control socket %s",
+                 runner->job_count, runner->job_count == 1 ? "" : "s", runner->store_address,
+                 runner->socket_path);
     notify_ready();
     notify_status("%zu jobs", runner->job_count);
 }
@@ -361,7 +367,6 @@ static bool start_running(struct runner *runner)
     report_ready(runner);
     run_at_start(runner); /* from here on nothing is fatal: runs may be in hand */
     runner->watchdog = watchdog_new(runner->loop);
-    runner_watch_files(runner);
     zones_watch(runner);
     loop_timer_init(&runner->trim_timer, runner->loop, trim_history, runner);
     loop_timer_start(&runner->trim_timer, HORA_SECONDS(10));
@@ -440,6 +445,7 @@ static void run(struct runner *runner, struct jobs *jobs, const char *store)
     runner->console = console_new(runner->loop, runner->options.json);
     runner->started = loop_wall(runner->loop);
     runner_use(runner, jobs);
+    runner_watch_files(runner); /* first: the files may change while the store is opened */
     if (!open_store(runner, store))
         return;
     bool is_ready = runner->simulation != NULL ? start_simulation(runner) : start_running(runner);
@@ -461,9 +467,23 @@ static int run_jobs(struct runner *runner, struct jobs *jobs, const struct runne
     return status;
 }
 
+/* Raises the limit of open files as far as is allowed, because each run needs four. Returns the soft limit that
+ * it was: processes of jobs get that. */
+static int64_t raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    int64_t before = (int64_t)limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    return before;
+}
+
 int runner_main(const struct runner_options *options, struct jobs *jobs, const struct runner_places *places)
 {
-    struct runner runner = {.options = *options, .signals_fd = block_signals()};
+    struct runner runner = {
+        .options = *options, .signals_fd = block_signals(), .open_files = raise_open_files()};
     int status = run_jobs(&runner, jobs, places);
     if (runner.signals_fd >= 0)
         (void)close(runner.signals_fd);

@@ -81,6 +81,7 @@ struct run {
     struct job_state *state; /* NULL: the job was removed from the files meanwhile */
     struct job_set *set;     /* a reference, for `job` */
     const struct job *job;
+    uint64_t hash;             /* of the job */
     const hora_run *store_run; /* detached; valid until hora_run_finish */
     char *id;                  /* JOB@20261117T030000Z: see run_id in run.c */
     char *key;                 /* in the store */
@@ -124,6 +125,7 @@ struct job_state {
     char *name;
     struct job_set *set; /* a reference, for `job` */
     const struct job *job;
+    uint64_t hash;      /* of all that it says: job_hash */
     char *key;          /* in the store */
     char *trigger_name; /* JOB:HASH */
     hora_trigger *trigger;
@@ -178,9 +180,10 @@ struct runner {
     size_t job_count;
     struct group_state **groups; /* by name; kept while runs refer to them */
     size_t group_count;
-    struct run *runs; /* all runs in hand, the latest first */
-    int running;      /* those that count against max_running */
-    bool admitting;   /* runs_admit is in progress */
+    struct run *runs;    /* all runs in hand, the latest first */
+    int running;         /* those that count against max_running */
+    hora_ns last_finish; /* when the latest run was finished, monotonic; 0: none was */
+    bool admitting;      /* runs_admit is in progress */
     int max_running;
     char *namespace;     /* of the keys in the store */
     char *store_address; /* without a password */
@@ -195,6 +198,8 @@ struct runner {
     bool durable_is_stopped; /* the runner ends when no run is in hand */
     int signals;             /* that asked it to end */
     hora_ns stop_within;
+    int handed_back;     /* runs that were to end with it, and did not get their turn */
+    hora_ns kill_within; /* while it stops: the longest kill_after that there is time for */
     bool store_is_connected;
     char *store_error; /* the latest one, while it is not connected */
     int64_t events, reloads, failed_reloads;
@@ -213,6 +218,7 @@ struct runner {
     int files_fd; /* inotify; -1: the files are not watched */
     struct loop_fd files_watch;
     struct loop_timer files_timer;
+    int64_t open_files; /* soft limit of open files that the runner was started with */
     int signals_fd;
     struct loop_fd signals_watch;
     struct loop_timer trim_timer;  /* deletes old records */
@@ -269,7 +275,7 @@ typedef void (*reply_fn)(json_t *reply, void *arg);
 void runner_request_run(struct runner *runner, const char *job, reply_fn reply,
                         void *arg); /* has "run": its id */
 void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg);
-void runner_request_cancel(struct runner *runner, const char *run, reply_fn reply, void *arg);
+void runner_request_cancel(struct runner *runner, const char *id, reply_fn reply, void *arg); /* of a run */
 void runner_request_reload(struct runner *runner, reply_fn reply, void *arg);
 void runner_request_stop(struct runner *runner, hora_ns within, reply_fn reply, void *arg);
 /* The tasks of all jobs as the store has them: an array of objects, see job_info in commands.c. One job only

@@ -57,7 +57,7 @@ struct wanted {
 /* A task that the store has. */
 struct found {
     char *key, *payload;
-    hora_instant planned;
+    hora_instant planned, due;
     hora_durable_state state;
 };
 
@@ -81,12 +81,19 @@ static hora_ns parked(const hora_trigger_context *context, void *arg)
     return JOB_PARKED;
 }
 
+uint64_t job_hash(const struct job *job)
+{
+    json_t *json = job_to_json(job, true);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    uint64_t hash = text_hash(text == NULL ? "" : text);
+    json_decref(json);
+    free(text);
+    return hash;
+}
+
 static void want(struct wanted *wanted, struct job_state *state)
 {
     const struct job *job = state->job;
-    json_t *json = job_to_json(job, true);
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(json);
     *wanted = (struct wanted){.key = text_copy(state->key),
                               .set = job_set_ref(state->set),
                               .job = job,
@@ -97,8 +104,7 @@ static void want(struct wanted *wanted, struct job_state *state)
     else
         (void)snprintf(wanted->schedule, sizeof wanted->schedule, "disabled");
     wanted->trigger_name = text_format("%s:%s", job->name, wanted->schedule);
-    wanted->payload = text_format("%s %016" PRIx64, wanted->schedule, text_hash(text == NULL ? "" : text));
-    free(text);
+    wanted->payload = text_format("%s %016" PRIx64, wanted->schedule, state->hash);
     int error = job->enabled ? job_trigger_new(job, &wanted->trigger)
                              : hora_trigger_new(parked, NULL, NULL, &wanted->trigger);
     if (error < 0) {
@@ -164,8 +170,11 @@ static int find_task(const hora_durable_info *info, void *arg)
     if (info->payload_size > 0)
         memcpy(payload, info->payload, info->payload_size);
     payload[info->payload_size] = '\0';
-    agreement->found[agreement->found_count++] = (struct found){
-        .key = text_copy(info->key), .payload = payload, .planned = info->planned, .state = info->state};
+    agreement->found[agreement->found_count++] = (struct found){.key = text_copy(info->key),
+                                                                .payload = payload,
+                                                                .planned = info->planned,
+                                                                .due = info->due,
+                                                                .state = info->state};
     return 0;
 }
 
@@ -248,7 +257,9 @@ static hora_instant next_time(const struct agreement *agreement, const struct wa
     if (found == NULL || strncmp(found->payload, wanted->schedule, length) != 0 ||
         found->payload[length] != ' ')
         return job_first_time(wanted->job, agreement->now);
-    if (found->state == HORA_DURABLE_CLAIMED && found->planned.ns <= agreement->now.ns)
+    /* It runs, or waits for another attempt, which the job that takes its place does not make. */
+    bool has_begun = found->state == HORA_DURABLE_CLAIMED || found->due.ns > agreement->now.ns;
+    if (has_begun && found->planned.ns <= agreement->now.ns)
         return job_next_time(wanted->job, found->planned);
     return wanted->moves ? job_next_time(wanted->job, agreement->now) : found->planned;
 }

@@ -3,7 +3,8 @@
  *
  * The first request (hora stop, SIGTERM, SIGINT) lets runs in progress end by themselves for a while. Runs that
  * have not started are handed back to the store at once. When the time is over, the durable scheduler asks
- * for the end of the others: they receive SIGTERM, and SIGKILL after kill_after of their job. A second request
+ * for the end of the others: they receive SIGTERM, and SIGKILL after kill_after of their job, or earlier if the
+ * durable scheduler does not wait so long: it waits as long as before, but at least a second. A second request
  * sends SIGTERM to all of them now, a third kills them. What was interrupted is treated as on_crash says, by
  * this runner as far as it can, and by the next one. */
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include "command.h"
 #include "runner/internal.h"
 #include "runner/notify.h"
+
+#define LEAST_WAIT HORA_SECONDS(1) /* of hora_durable_stop for runs that were asked to end */
 
 /* The call that ends the durable scheduler, in a thread of the pool. */
 struct stopping {
@@ -45,12 +48,15 @@ static void report(struct runner *runner, const struct stopping *stopping)
         event_report(runner, EVENT_WARNING, "stop", run->job == NULL ? NULL : run->job->name,
                      json_pack("{s:s}", "run", run->id), "was left in state %s",
                      run_state_name(run->run_state));
+    int left = stopping->left + runner->handed_back;
     if (!stopping->has_lease)
         event_report(runner, EVENT_WARNING, "stop", NULL, NULL,
                      "stopped without a lease: runs that ended since it was lost may be repeated");
+    else if (left == 0)
+        event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopped; nothing was left");
     else
-        event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopped; %s",
-                     stopping->left == 0 ? "nothing was left" : "runs were left, and will be repeated");
+        event_report(runner, EVENT_WARNING, "stop", NULL, NULL,
+                     "stopped; %d runs were left, and the next runner repeats them", left);
 }
 
 void runner_run_ended(struct runner *runner)
@@ -104,9 +110,10 @@ void runner_stop(struct runner *runner, hora_ns within)
         return;
     }
     runner->stopping = true;
+    runner->kill_within = (within > LEAST_WAIT ? within : LEAST_WAIT) * 3 / 4;
     notify_stopping();
-    event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopping; %d runs may go on for %.1f s",
-                 runner->running, (double)within / 1e9);
+    event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopping; %d run%s may go on for %.1f s",
+                 runner->running, runner->running == 1 ? "" : "s", (double)within / 1e9);
     hand_back_what_waits(runner);
     struct stopping *stopping = memory(sizeof *stopping);
     *stopping = (struct stopping){.runner = runner, .within = within};

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 FENCE = re.compile(r"^```(.*)$")
 DURATION = re.compile(r"\b\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d)\b")
+OFFSET = re.compile(r"(?<=\d)(?:Z|[+-]\d\d:\d\d)(?!\w)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -48,9 +49,9 @@ def pattern_of(expected):
 
 
 def shape_of(text):
-    """The text without what differs from run to run: all numbers and durations are the same, and blanks are
-    single."""
-    text = NUMBER.sub("0", DURATION.sub("0 s", text))
+    """The text without what differs from run to run and from machine to machine: all numbers, durations and
+    offsets of time zones are the same, and blanks are single."""
+    text = NUMBER.sub("0", DURATION.sub("0 s", OFFSET.sub("Z", text)))
     return re.sub(r" +", " ", re.sub(r" +$", "", text, flags=re.M))
 
 

@@ -139,8 +139,11 @@ class Runner:
         for reader in self.readers:
             reader.start()
         if ready:
-            self.wait(lambda: any("ready" in line for line in self.lines) or "--quiet" in words or
-                      self.process.poll() is not None, "the runner is ready")
+            if "--quiet" in words:
+                self.until(lambda: self.can_connect() or self.process.poll() is not None, "the runner is ready")
+            else:
+                self.wait(lambda: any("ready" in line for line in self.lines) or self.process.poll() is not None,
+                          "the runner is ready")
             if self.process.poll() is not None:
                 self.readers[1].join()
                 raise RuntimeError(f"the runner ended at its start: {self.errors}")
@@ -208,6 +211,13 @@ class Runner:
         client.settimeout(PATIENCE)
         client.connect(str(self.socket_path))
         return client
+
+    def can_connect(self):
+        try:
+            self.connect().close()
+            return True
+        except OSError:
+            return False
 
     def request(self, request, **fields):
         """Ask through the control socket; returns the last line of the answer."""
