@@ -82,6 +82,9 @@ class Gate:
         self.fd = os.open(self.path, os.O_RDWR)  # so that no side ever waits for the other to open it
         self.rest = b""
 
+    def __del__(self):
+        os.close(self.fd)
+
     def open(self, count=1):
         os.write(self.fd, b"\n" * count)
 
@@ -113,7 +116,6 @@ class Runner:
         self.store = store or f"sqlite:{self.directory}/state.db"
         self.clock, self.options = clock, list(options)
         self.environment = environment
-        self.syncs = 0
         self.gate = Gate(self, "gate")  # for jobs that wait
         self.told = Gate(self, "told")  # for jobs that tell
         if jobs is not None:
@@ -123,8 +125,8 @@ class Runner:
             self.start()
 
     def start(self, clock=None, wrapper=(), ready=True, json=True):
-        words = [*wrapper, HORA, "run", *(["--json"] if json else []), "--store", self.store, "--socket", str(self.socket_path), "--logs",
-                 str(self.directory / "logs"), *self.options, str(self.file)]
+        words = [*wrapper, HORA, "run", *(["--json"] if json else []), "--store", self.store, "--socket",
+                 str(self.socket_path), "--logs", str(self.directory / "logs"), *self.options, str(self.file)]
         if clock or self.clock:
             words[-1:-1] = ["--clock", f"virtual={clock or self.clock}"]
         self.words = words
@@ -160,7 +162,7 @@ class Runner:
                     self.events.append(json.loads(line))
                     self.event_count += self.events[-1]["kind"] != "output"
                 self.changed.notify_all()
-        self.process.wait()
+        self.process.wait()  # so that a thread that is woken sees that it has ended
         with self.changed:
             self.changed.notify_all()
 
@@ -254,17 +256,8 @@ class Runner:
         """Let virtual time pass. With `settle` it stands still while a process runs."""
         answer = self.request("clock", by=by, settle=settle)
         check(answer["ok"], f"clock {by}: {answer}")
-        self.sync()
+        self.synchronize()
         return answer.get("now")
-
-    def sync(self):
-        """Wait until all that the runner has printed so far has been read here: a request that it refuses is an event."""
-        if "--quiet" in self.options or "--json" not in self.words:
-            return
-        self.syncs += 1
-        run = f"sync-{self.syncs}"
-        self.request("cancel", run=run)
-        self.wait(lambda: any(event["text"].startswith(f"cancel {run},") for event in self.events[-50:]), run)
 
     def jobs(self):
         return {job["job"]: job for job in self.request("list")["jobs"]}
