@@ -251,7 +251,9 @@ typedef struct hora__exchange {
      * Backends may report them only when they renew */
     const int64_t *ret_cancelled;
     size_t ret_cancelled_count;
-    bool ret_reap; /* the lease of another node has ended: reap is worth a call. May be set only with renew */
+    /* the lease of another node has ended, or ends later than it can: reap is worth a call. May be set only
+     * with renew */
+    bool ret_reap;
 } hora__exchange;
 
 /* The series row of a claim. Valid until the next call of read_series or exchange. */
@@ -338,6 +340,8 @@ struct hora__backend_ops {
 
     /* Releases the firings of nodes whose lease has ended, at most `limit`, and deletes such nodes when they
      * have none left. A released firing is due now, if its time has passed. Its lost run gets a record.
+     * A lease that ends later than now + ttl was given before the clock was set back: it is shortened to
+     * that, so that a dead node does not keep its firings for as long as the clock was set back.
      * After a failover of PostgreSQL it does nothing until every living node has had the time to renew. */
     int (*reap)(hora__backend *backend, const hora__lease *lease, int limit, int64_t *ret_released,
                 hora_error *reason);

@@ -54,6 +54,14 @@ int64_t hora__clock_estimate_store_us(const hora__clock_estimate *estimate, hora
     return time / 1000 - (time % 1000 < 0);
 }
 
+int64_t hora__clock_estimate_latest_us(const hora__clock_estimate *estimate, hora_ns node_time)
+{
+    if (!estimate->known)
+        return INT64_MAX;
+    hora_ns drift = (node_time - estimate->measured_at) / DRIFT_DIVISOR;
+    return hora__sum(hora__sum(node_time, estimate->high), drift > 0 ? drift : 0) / 1000 + 1;
+}
+
 hora_ns hora__clock_estimate_node_time(const hora__clock_estimate *estimate, int64_t store_us)
 {
     assert(estimate->known);

@@ -27,6 +27,9 @@ int64_t hora__clock_estimate_add(hora__clock_estimate *estimate, hora_ns sent, h
 /* The store's time in us; INT64_MIN if nothing is known. */
 int64_t hora__clock_estimate_store_us(const hora__clock_estimate *estimate, hora_ns node_time);
 
+/* A time in us that the store's clock has certainly not passed; INT64_MAX if nothing is known. */
+int64_t hora__clock_estimate_latest_us(const hora__clock_estimate *estimate, hora_ns node_time);
+
 /* The node's time at which the store's clock has certainly reached a time. */
 hora_ns hora__clock_estimate_node_time(const hora__clock_estimate *estimate, int64_t store_us);
 

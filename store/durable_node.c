@@ -245,6 +245,22 @@ static void join(loop *state)
     succeeded(state);
 }
 
+/* Hands back what has not been started. Requires the lock. */
+static void hand_back(hora_durable *durable)
+{
+    hora__held *held = durable->unstarted == NULL ? NULL : &durable->unstarted->held;
+    durable->unstarted = NULL;
+    while (held != NULL) {
+        hora__held *next = held->next_ready;
+        if (held->accepted) { /* the node keeps only these */
+            held->next_ready = durable->unstarted == NULL ? NULL : &durable->unstarted->held;
+            durable->unstarted = (hora__firing *)held;
+        }
+        held = next;
+    }
+    hora__node_hand_back(durable->node);
+}
+
 static void exchange(loop *state)
 {
     hora_durable *durable = state->durable;
@@ -267,6 +283,8 @@ static void exchange(loop *state)
         stale = hora__node_exchanged(durable->node, sent, received, &said, &step);
     else
         hora__node_failed(durable->node, received);
+    if (step != 0)
+        hand_back(durable);
     hora__durable_changed(durable);
     pthread_mutex_unlock(&durable->lock);
     HORA__STEP("node: reply noted");
@@ -364,8 +382,8 @@ static step decide(loop *state, hora_ns *ret_until)
 static void drain(loop *state)
 {
     state->drained = true;
-    state->durable->unstarted = NULL; /* the node drops them, too */
     pthread_mutex_lock(&state->durable->lock);
+    hand_back(state->durable);
     hora__node_drain(state->durable->node);
     pthread_mutex_unlock(&state->durable->lock);
 }

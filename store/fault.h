@@ -38,6 +38,8 @@
     X(STORE_BY_ID_ALONE, "the store compares neither fence nor owner of a settlement")                 \
     X(STORE_KEEPS_FENCE, "a claim does not raise the fence")                                           \
     X(STORE_REAPS_LIVING, "firings are taken from a node 0.9 s before its lease ends")                 \
+    X(STEP_KEEPS_WAITING, "what waits is not handed back when the store's clock was set")              \
+    X(STORE_KEEPS_LONG_LEASE, "a lease is not shortened when the store's clock was set back")          \
     X(STORE_RENEWS_ENDED, "a lease that has ended is extended")                                        \
     X(STORE_STARTS_AGAIN, "START does not advance a series")                                           \
     X(STORE_FULL_MISCOUNTS, "firings that wait for another attempt do not count for overlap_max")

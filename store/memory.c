@@ -140,6 +140,7 @@ static int memory_join(hora__backend *backend, const char *name, int64_t ttl_us,
     if (result == 0) {
         node->id = ++memory->last_node;
         node->lease_end = hora__sum(now, ttl_us);
+        node->ttl = ttl_us;
         node->next = memory->nodes;
         memory->nodes = node;
         *ret_lease = (hora__lease){.node = node->id, .ttl_us = ttl_us};
@@ -254,12 +255,21 @@ static void forget_dead_nodes(hora__memory *memory, int64_t now)
     }
 }
 
+/* The clock was set back: see hora__backend_ops.reap. */
+static void shorten_leases(hora__memory *memory, int64_t now)
+{
+    for (hora__memory_node *node = memory->nodes; node != NULL; node = node->next)
+        if (node->lease_end > hora__sum(now, node->ttl) && !HORA__STORE_FAULT(STORE_KEEPS_LONG_LEASE))
+            node->lease_end = hora__sum(now, node->ttl);
+}
+
 static int reap_locked(hora__memory *memory, size_t limit, int64_t *ret_released, hora_error *reason)
 {
     int64_t now;
     int result = hora__memory_now(memory, &now, reason);
     if (result < 0)
         return result;
+    shorten_leases(memory, now);
     size_t all = find_lost(memory, now, NULL, 0), count = all < limit ? all : limit;
     released *lost = calloc(all + 1, sizeof *lost);
     if (lost != NULL)
@@ -444,7 +454,8 @@ static void collect_cancelled(hora__memory *memory, hora__memory_node *node)
 static bool others_have_ended(const hora__memory *memory, const hora__memory_node *self, int64_t now)
 {
     for (const hora__memory_node *node = memory->nodes; node != NULL; node = node->next) {
-        if (node != self && !node->gone && node->lease_end <= now)
+        bool ended = node->lease_end <= now || node->lease_end > hora__sum(now, node->ttl);
+        if (node != self && !node->gone && ended)
             return true;
     }
     return false;

@@ -84,7 +84,7 @@ typedef struct hora__memory_node {
     struct hora__memory_node *next;
     int64_t id;
     uint8_t incarnation[16];
-    int64_t lease_end;
+    int64_t lease_end, ttl;
     bool gone; /* left or reaped; kept because its latest claims may be in use */
     /* results of its latest exchange */
     hora__claim *claims;

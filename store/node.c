@@ -151,9 +151,10 @@ void hora__node_fenced(hora__node *node)
     }
 }
 
-void hora__node_drain(hora__node *node)
+void hora__node_hand_back(hora__node *node)
 {
-    node->draining = true;
+    if (HORA__STORE_FAULT(STEP_KEEPS_WAITING) && !node->draining)
+        return;
     hora__held *ready = hora__held_take_all(&node->ready);
     while (ready != NULL) {
         hora__held *next = ready->next_ready;
@@ -164,6 +165,12 @@ void hora__node_drain(hora__node *node)
     for (hora__held *held = node->first; held != NULL; held = held->next)
         if (held->state == HORA__HELD_WAITING && !held->accepted && !held->dropped)
             drop(node, held);
+}
+
+void hora__node_drain(hora__node *node)
+{
+    node->draining = true;
+    hora__node_hand_back(node);
 }
 
 /* ---- lists for the shell ---- */
@@ -241,7 +248,7 @@ static void send_release(hora__node *node, hora__held *held, hora_ns now)
     hora__node_send(node, held, now);
 }
 
-/* A firing that was dropped by hora__node_drain is handed back; one of a lost lease is not this node's. */
+/* A firing that was dropped by hora__node_hand_back is; one of a lost lease is not this node's. */
 void hora__node_forget(hora__node *node, hora__held *held)
 {
     assert(held->dropped && held->state == HORA__HELD_WAITING);
@@ -397,8 +404,12 @@ bool hora__node_is_empty(const hora__node *node)
 
 bool hora__node_is_idle(const hora__node *node, hora_ns now)
 {
-    int64_t store_now = hora__node_store_time(node, now);
-    if (store_now == INT64_MIN || !node->joined || node->resume || node->woken_due <= store_now)
+    /* A firing that was put just now is due, although the store's clock, as far as the node can tell, may not
+     * have reached its time. */
+    int64_t store_now = hora__clock_estimate_latest_us(&node->clock, now);
+    if (store_now == INT64_MAX || !node->joined || node->resume || node->woken_due <= store_now)
+        return false;
+    if (node->busy) /* the request in progress may find something */
         return false;
     for (int lane = 0; lane < HORA__LANES; lane++)
         if (node->next_due[lane] <= store_now || node->low[lane] == INT64_MIN)

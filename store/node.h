@@ -124,7 +124,8 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
 
 /* The reply: settles what was sent, holds what was claimed, renews the deadline, estimates the store's clock.
  * Claims whose definition cannot be read (unknown words or trigger, no memory) are released. Returns how many
- * outcomes were stale. *ret_step_us: the store's clock was set by this much; 0: it was not. */
+ * outcomes were stale. *ret_step_us: the store's clock was set by this much, and the shell calls
+ * hora__node_hand_back; 0: it was not. */
 int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const hora__exchange *exchange,
                          int64_t *ret_step_us);
 
@@ -140,7 +141,7 @@ void hora__node_fenced(hora__node *node);
 hora__held *hora__node_take_ready(hora__node *node);
 /* Firings that are RUNNING and have become lost or cancelled: the shell interrupts them. */
 hora__held *hora__node_take_stopped(hora__node *node);
-/* Firings that were held, WAITING, and are dropped because of a lost lease or hora__node_drain: the shell
+/* Firings that were held, WAITING, and are dropped because of a lost lease or hora__node_hand_back: the shell
  * stops their timers and then calls hora__node_forget. Until then it may still call hora__node_start. */
 hora__held *hora__node_take_dropped(hora__node *node);
 void hora__node_forget(hora__node *node, hora__held *held);
@@ -163,14 +164,20 @@ void hora__node_ended(hora__node *node, hora__held *held, const hora__run_end *e
 void hora__node_outcome(hora__node *node, hora__held *held, const hora__run_end *end, hora_ns now,
                         hora__settle *ret_settle);
 
-/* Claim nothing more, and release what has not been started. */
+/* Releases what has not been started, except what the store has agreed to start. The shell calls it when the
+ * store's clock was set: the times at which it would be started do not fit any more, and what is due far in
+ * the future by the new clock is not this node's concern. */
+void hora__node_hand_back(hora__node *node);
+
+/* Claim nothing more, and release what has not been started, as hora__node_hand_back does. */
 void hora__node_drain(hora__node *node);
 
 /* True if nothing is held, so also nothing waits to be written. */
 bool hora__node_is_empty(const hora__node *node);
 
 /* True if, at the latest exchange, the store had no firing that was due and could be claimed here, and
- * nothing is held that is due. */
+ * nothing is held that is due: by the latest time that the store's clock can show. False while an exchange is
+ * in progress. */
 bool hora__node_is_idle(const hora__node *node, hora_ns now);
 
 /* The store's clock at `now`, as far as the node can tell; INT64_MIN before the first exchange. */

@@ -299,8 +299,10 @@ static void unpark(hora__node *node, hora_ns now)
         }
 }
 
-/* A lease that ends earlier than the node thinks shows that the store's clock was set forward. */
-static void extend_lease(hora__node *node, hora_ns sent, hora_ns received, const hora__exchange *exchange)
+/* A lease that ends earlier than the node thinks shows that the store's clock was set forward. If that was
+ * during this exchange, after the renewal, it may have ended already. */
+static void extend_lease(hora__node *node, hora_ns sent, hora_ns received, const hora__exchange *exchange,
+                         int64_t step_us)
 {
     hora_ns margin = hora__node_margin(node);
     hora_ns latest = hora__sum(received, hora__ns_of_us(exchange->ret_lease_left)) - margin;
@@ -310,9 +312,9 @@ static void extend_lease(hora__node *node, hora_ns sent, hora_ns received, const
         node->deadline = hora__sum(sent, node->config.ttl) - margin;
         node->renewed_at = sent;
         unpark(node, received);
-    } else if (latest < node->deadline) {
-        node->deadline = latest;
     }
+    if ((!exchange->renew || step_us > 0) && latest < node->deadline)
+        node->deadline = latest;
 }
 
 /* Counts the claims of each lane, and finds the latest due of them. */
@@ -400,7 +402,7 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
     if (exchange->resume)
         node->resume = false;
     int64_t step = hora__clock_estimate_add(&node->clock, sent, received, exchange->ret_now);
-    extend_lease(node, sent, received, exchange);
+    extend_lease(node, sent, received, exchange, step);
     int stale = take_answers(node, exchange, received);
     count_claims(exchange, counts, latest);
     note_lanes(node, exchange, received, counts, latest);

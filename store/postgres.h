@@ -78,6 +78,7 @@ typedef enum hora__pg_statement {
     HORA__PG_CLAIMED,
     HORA__PG_STATE,
     HORA__PG_TIMELINE,
+    HORA__PG_SHORTEN,
     HORA__PG_ENDED_NODES,
     HORA__PG_RELEASE,
     HORA__PG_DELETE_NODES,

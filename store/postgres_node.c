@@ -103,11 +103,12 @@ static int reap_once(hora__pg_link *link, int max, int64_t *ret_released, hora_e
     hora__pg_send_begin(link);
     int before = link->is_pooled ? 2 : 1;
     hora__pg_send(link, HORA__PG_TIMELINE, NULL);
+    hora__pg_send(link, HORA__PG_SHORTEN, NULL);
     hora__pg_send(link, HORA__PG_ENDED_NODES, NULL);
     int error = hora__pg_receive(link, reason);
     if (error < 0)
         return error;
-    const PGresult *result = link->results[before + 1];
+    const PGresult *result = link->results[before + 2];
     int count = PQntuples(result);
     assert(count <= MAX_ENDED);
     for (int i = 0; i < count; i++)

@@ -362,12 +362,17 @@ X(STATE,                                                                        
     "SELECT n.lease, " EARLIEST("0", "$2") ", " EARLIEST("1", "$3") ", " EARLIEST("2", "$4") ", "           \
     EARLIEST("3", "$5") ", CASE WHEN $6::bigint <> 0 THEN ARRAY(SELECT id FROM @firing"                     \
     " WHERE owner = $1::bigint AND change_cancel ORDER BY id) END, @now(),"  \
-    " $6 <> 0 AND EXISTS (SELECT 1 FROM @node o WHERE o.lease <= @now()) FROM @node n"                     \
+    " $6 <> 0 AND EXISTS (SELECT 1 FROM @node o, (SELECT @now() AS now OFFSET 0) t"                         \
+    " WHERE o.lease <= t.now OR o.lease > t.now + o.ttl) FROM @node n"                                      \
     " WHERE n.id = $1::bigint")                                                                             \
 X(TIMELINE,                                                                                                 \
     "UPDATE @meta SET timeline = t.timeline, timeline_since = t.now"                                        \
     " FROM (SELECT @timeline() AS timeline, @now() AS now OFFSET 0) t"                                      \
-    " WHERE @meta.timeline <> t.timeline")                                                                  \
+    " WHERE @meta.timeline <> t.timeline OR @meta.timeline_since > t.now")                                  \
+X(SHORTEN,                                                                                                  \
+    "UPDATE @node n SET lease = t.now + n.ttl FROM (SELECT @now() AS now OFFSET 0) t WHERE n.id = ANY"      \
+    " (ARRAY(SELECT o.id FROM @node o WHERE o.lease > (SELECT @now()) + o.ttl ORDER BY o.id"                \
+    " FOR NO KEY UPDATE SKIP LOCKED)) AND n.lease > t.now + n.ttl")                                         \
 X(ENDED_NODES,                                                                                              \
     "SELECT n.id FROM @node n, @meta m WHERE n.lease <= @now() AND m.timeline_since + n.ttl <= @now()"      \
     " ORDER BY n.id LIMIT 100 FOR UPDATE OF n SKIP LOCKED")                                                 \

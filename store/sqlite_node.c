@@ -178,8 +178,9 @@ int hora__sqlite_join(hora__backend *backend, const char *name, int64_t ttl_us, 
     sqlite3_stmt *statement = hora__sqlite_use(connection, HORA__SQL_JOIN);
     hora__sqlite_blob(connection, statement, 1, lease.incarnation, sizeof lease.incarnation);
     hora__sqlite_text(connection, statement, 2, name != NULL ? name : "");
-    hora__sqlite_int(connection, statement, 3, now);
-    hora__sqlite_int(connection, statement, 4, hora__sum(now, ttl_us));
+    hora__sqlite_int(connection, statement, 3, ttl_us);
+    hora__sqlite_int(connection, statement, 4, now);
+    hora__sqlite_int(connection, statement, 5, hora__sum(now, ttl_us));
     if (hora__sqlite_run(connection, statement))
         lease.node = sqlite3_last_insert_rowid(connection->db);
     error = hora__sqlite_end(connection, 0, "join the store", reason);
@@ -197,7 +198,7 @@ static int64_t read_lease(hora__connection *connection, const hora__lease *lease
     return hora__sqlite_number(connection, statement, INT64_MIN);
 }
 
-/* Whether there is a node whose lease has ended. */
+/* Whether there is a node whose lease has ended, or ends later than it can. */
 static bool has_ended(hora__connection *connection, int64_t now)
 {
     sqlite3_stmt *statement = hora__sqlite_use(connection, HORA__SQL_ENDED);
@@ -452,6 +453,7 @@ static size_t find_lost(hora__sqlite *store, int limit, int64_t now)
 static int64_t reap_all(hora__sqlite *store, int limit, int64_t now)
 {
     hora__connection *connection = &store->node;
+    hora__sqlite_run1(connection, HORA__SQL_SHORTEN, now);
     size_t count = find_lost(store, limit, now);
     for (size_t i = 0; i < count; i++) {
         hora__sqlite_row row;

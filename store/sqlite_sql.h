@@ -29,7 +29,7 @@
     "  changes INTEGER NOT NULL, cancels INTEGER NOT NULL) STRICT;"                                    \
     "CREATE TABLE hora_node ("                                                                         \
     "  id INTEGER PRIMARY KEY AUTOINCREMENT, incarnation BLOB NOT NULL, name TEXT NOT NULL,"           \
-    "  started INTEGER NOT NULL, lease INTEGER NOT NULL) STRICT;"                                      \
+    "  ttl INTEGER NOT NULL, started INTEGER NOT NULL, lease INTEGER NOT NULL) STRICT;"                \
     "CREATE TABLE hora_series ("                                                                       \
     "  id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, key TEXT NOT NULL, definition TEXT,"         \
     "  payload BLOB) STRICT;"                                                                          \
@@ -166,7 +166,7 @@
             " last_end, last_code, last_success, ?6, history, revision, definition, payload"                \
             " FROM hora_firing WHERE id = ?1")                                                              \
     /* nodes */                                                                                             \
-    X(JOIN, "INSERT INTO hora_node (incarnation, name, started, lease) VALUES (?1, ?2, ?3, ?4)")            \
+    X(JOIN, "INSERT INTO hora_node (incarnation, name, ttl, started, lease) VALUES (?1, ?2, ?3, ?4, ?5)")   \
     X(LEASE, "SELECT lease FROM hora_node WHERE id = ?1 AND incarnation = ?2")                              \
     X(RENEW, "UPDATE hora_node SET lease = ?2 WHERE id = ?1")                                               \
     X(DUE, HORA__SELECT_CLAIMS HORA__WHERE_DUE)                                                             \
@@ -178,7 +178,8 @@
     X(CANCELLED,                                                                                            \
       "SELECT id FROM hora_firing WHERE owner = ?1 AND owner <> 0 AND change_cancel = 1 ORDER BY id")       \
     X(SERIES, "SELECT revision, definition, payload FROM hora_series WHERE id = ?1")                        \
-    X(ENDED, "SELECT count(*) FROM hora_node WHERE lease <= ?1")                                            \
+    X(ENDED, "SELECT count(*) FROM hora_node WHERE lease <= ?1 OR lease > ?1 + ttl")                        \
+    X(SHORTEN, "UPDATE hora_node SET lease = ?1 + ttl WHERE lease > ?1 + ttl")                              \
     X(LOST, "SELECT id FROM hora_firing WHERE owner <> 0 AND owner IN (SELECT id FROM hora_node"            \
             " WHERE lease <= ?1) ORDER BY id LIMIT ?2")                                                     \
     X(DELETE_ENDED, "DELETE FROM hora_node WHERE lease <= ?1 AND NOT EXISTS (SELECT 1 FROM hora_firing"     \

@@ -446,12 +446,13 @@ struct passing {
     bool settle;
 };
 
-/* With `settle`, time stands still while a process runs. */
+/* With `settle`, time stands still while a process runs, and until its end is in the store. A run that waits
+ * before it tries the store again needs time. */
 static bool is_running(void *arg)
 {
     const struct passing *passing = arg;
     for (const struct run *run = passing->runner->runs; run != NULL; run = run->next)
-        if (run->has_process || run->finished)
+        if (run->has_process || (run->finished && !loop_timer_is_pending(&run->timer)))
             return passing->settle;
     return false;
 }

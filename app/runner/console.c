@@ -4,7 +4,8 @@
  * A reader that stops reading (a pager, a stuck log collector) must not stop the jobs. The descriptor stays in
  * blocking mode, because other processes may share it; instead, at most PIPE_BUF bytes are written when it is
  * ready, which a pipe then takes without blocking. What cannot be written waits in a buffer of limited size.
- * Files are always ready and cannot be watched. */
+ * Files are always ready and cannot be watched. If their disk is full, what could not be written waits until the
+ * next line, and longer if necessary. */
 #include "runner/console.h"
 
 #include <errno.h>
@@ -15,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <hora/zone.h>
 
 #include "command.h"
 
@@ -27,7 +31,7 @@ enum { CAPACITY = 1 << 20, ROOM = 2 * CAPACITY, WRITES_IN_A_ROW = 16, LAST_WAIT_
 struct console {
     struct loop *loop;
     struct loop_fd watch;
-    bool is_json;   /* lines are JSON objects */
+    bool is_json;   /* each line is an object */
     bool is_file;   /* cannot be watched, and never blocks */
     bool is_broken; /* a write has failed: nothing more is printed */
     char *bytes;
@@ -38,8 +42,20 @@ struct console {
 struct console *console_new(struct loop *loop, bool is_json)
 {
     struct console *console = memory(sizeof *console);
-    *console = (struct console){.loop = loop, .watch = {.fd = -1}, .is_json = is_json, .bytes = memory(ROOM)};
+    struct stat status;
+    *console = (struct console){.loop = loop,
+                                .watch = {.fd = -1},
+                                .is_json = is_json,
+                                .is_file = fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode),
+                                .bytes = memory(ROOM)};
     return console;
+}
+
+/* Whether a later write may succeed. A terminal that was closed fails with EIO, like a broken disk. */
+static bool may_pass(const struct console *console, int error)
+{
+    return error == EINTR || error == EAGAIN || error == ENOSPC || error == EDQUOT || error == EFBIG ||
+           (error == EIO && console->is_file);
 }
 
 /* Writes once. Returns false if nothing could be written. */
@@ -48,7 +64,7 @@ static bool write_some(struct console *console)
     size_t part = console->used < PIPE_BUF || console->is_file ? console->used : PIPE_BUF;
     ssize_t count = write(STDOUT_FILENO, console->bytes + console->start, part);
     if (count < 0) {
-        console->is_broken = errno != EINTR && errno != EAGAIN;
+        console->is_broken = !may_pass(console, errno);
         if (console->is_broken)
             console->used = 0;
         return false;
@@ -104,12 +120,14 @@ static bool append(struct console *console, const char *text, size_t size)
 /* Says how many lines were dropped, in the form of the other lines. */
 static void report_dropped(struct console *console)
 {
-    char time[HORA_INSTANT_TEXT] = "", line[300];
+    char time[HORA_INSTANT_TEXT] = "", text[100], line[300];
     (void)hora_instant_format(loop_wall(console->loop), NULL, false, time, sizeof time);
-    const char *form = console->is_json ? "{\"time\":\"%s\",\"kind\":\"warn\",\"level\":\"warning\",\"text\":"
-                                          "\"%lld lines were not printed: the reader is too slow\"}"
-                                        : "%s warn: %lld lines were not printed: the reader is too slow";
-    int length = snprintf(line, sizeof line, form, time, console->dropped);
+    (void)snprintf(text, sizeof text, "%lld lines were not printed: %s", console->dropped,
+                   console->is_file ? "the file could not be written" : "the reader is too slow");
+    const char *form = console->is_json
+                           ? "{\"time\":\"%s\",\"kind\":\"warn\",\"level\":\"warning\",\"text\":\"%s\"}"
+                           : "%s warn: %s";
+    int length = snprintf(line, sizeof line, form, time, text);
     if (append(console, line, (size_t)length))
         console->dropped = 0;
 }

@@ -10,6 +10,7 @@
 
 struct console;
 
+/* is_json: each line is an object. */
 struct console *console_new(struct loop *loop, bool is_json);
 /* Writes what is left, as far as that is possible without waiting for long. */
 void console_free(struct console *console);

@@ -2,8 +2,9 @@
 /* finish.c - the end of a run: its report, what follows it, and its outcome in the store
  *
  * What follows a run (hooks, and jobs that run after it) is put into the store before the run is finished
- * there. If the store cannot be reached, that is tried again until it can, or until the lease is lost: then the
- * run does not count, and what follows it is the business of the node that repeats it. */
+ * there. If the store cannot be reached, that is tried again until it can, also if the lease is lost meanwhile:
+ * as long as no other node has taken the run, its outcome counts. If the runner has to end before, the run counts
+ * as interrupted, because a success without what follows it would never be made up. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,19 +197,24 @@ static void put_is_done(void *arg)
 {
     struct ending *ending = arg;
     struct run *run = ending->run;
-    if (ending->error >= 0 || run->runner->stopping || hora_run_is_lost(run->store_run)) {
-        if (ending->error < 0)
-            event_report(run->runner, EVENT_ERROR, "error", run->job->name,
-                         json_pack("{s:s}", "run", run->id), "what follows this run could not be stored: %s",
-                         ending->reason.message);
+    if (ending->error >= 0) {
         finish_in_store(ending);
-        return;
+    } else if (run->gives_up) {
+        event_report(run->runner, EVENT_ERROR, "error", run->job->name, json_pack("{s:s}", "run", run->id),
+                     "what follows this run could not be stored: %s; it counts as interrupted",
+                     ending->reason.message);
+        ending->result = RESULT_LOST;
+        ending->code = CODE_INTERRUPTED;
+        ending->is_final = false;
+        ending->pause = 0;
+        finish_in_store(ending);
+    } else {
+        event_report(run->runner, EVENT_WARNING, "store", run->job->name, json_pack("{s:s}", "run", run->id),
+                     "what follows this run cannot be stored yet: %s", ending->reason.message);
+        loop_timer_free(&run->timer);
+        loop_timer_init(&run->timer, run->runner->loop, put_again, ending);
+        loop_timer_start(&run->timer, PUT_AGAIN);
     }
-    event_report(run->runner, EVENT_WARNING, "store", run->job->name, json_pack("{s:s}", "run", run->id),
-                 "what follows this run cannot be stored yet: %s", ending->reason.message);
-    loop_timer_free(&run->timer);
-    loop_timer_init(&run->timer, run->runner->loop, put_again, ending);
-    loop_timer_start(&run->timer, PUT_AGAIN);
 }
 
 /* ---- the report ---- */

@@ -24,8 +24,6 @@ static void stop_arrived(void *arg)
     struct stop_message message = *(struct stop_message *)arg;
     free(arg);
     struct run *run = message.run;
-    if (run->finished)
-        return;
     if (message.lost)
         run_stop(run, STOP_LOST);
     else if (run->runner->stopping)

@@ -6,8 +6,10 @@
  *                 max_size, the file becomes JOB.log.1, JOB.log.1 becomes JOB.log.2, and so on.
  * Failures        When a write fails, the lines that were not written are counted as lost, and so are all
  *                 that come. Each flush then tries to write a line that says how many were lost. If that
- *                 works,
- *                 all is well again. A file that cannot be opened is treated alike.
+ *                 works, all is well again. A file that cannot be opened is treated alike.
+ * Descriptors     A job that is not running has a reference to its log, and each of its runs another. While
+ *                 there is only one reference, the file is closed, and the next line opens it again. So a runner
+ *                 needs descriptors for the jobs that run, not for all that it has.
  * Whole lines     What a failed write has left of a line is cut off again. If that is not possible, or if a
  *                 crash has left it, the next write begins with a line end.
  * Invariants      1. Between calls, the file ends with a line end, unless `torn`.
@@ -45,7 +47,8 @@ struct job_log_file {
     job_log_failed_fn failed;
     void *arg;
 
-    int file;           /* -1: it could not be opened */
+    int file;           /* -1: it is closed, or could not be opened */
+    bool rests;         /* it is closed until the next line */
     int64_t size;       /* of the file and the block */
     char *block;        /* lines that are not written yet */
     size_t used, room;  /* of the block */
@@ -165,11 +168,12 @@ static void reserve(struct job_log_file *log, size_t size)
 {
     if (log->room - log->used >= size)
         return;
-    size_t room = log->room;
+    size_t room = log->room == 0 ? FIRST_ROOM : log->room;
     while (room - log->used < size)
         room *= 2;
     char *block = memory(room);
-    memcpy(block, log->block, log->used);
+    if (log->used > 0)
+        memcpy(block, log->block, log->used);
     free(log->block);
     log->block = block;
     log->room = room;
@@ -348,9 +352,32 @@ static void rotate(struct job_log_file *log)
     open_file(log);
 }
 
+/* No run writes to it: closes the file, unless that is the trouble. */
+static void rest(struct job_log_file *log)
+{
+    job_log_flush(log);
+    if (log->failing)
+        return;
+    if (log->file >= 0)
+        (void)close(log->file);
+    log->file = -1;
+    log->rests = true;
+    free(log->block);
+    log->block = NULL;
+    log->room = 0;
+}
+
+static void wake(struct job_log_file *log)
+{
+    if (log->rests)
+        open_file(log);
+    log->rests = false;
+}
+
 void job_log_write(struct job_log_file *log, const struct output_line *line)
 {
     remember(log, line);
+    wake(log);
     if (log->failing) {
         log->lost++;
         return;
@@ -391,16 +418,17 @@ struct job_log_file *job_log_open(const char *directory, const char *job, int64_
         free(path);
     } else {
         log = memory(sizeof *log);
-        *log = (struct job_log_file){
-            .next = open_logs, .path = path, .block = memory(FIRST_ROOM), .room = FIRST_ROOM};
+        *log = (struct job_log_file){.next = open_logs, .path = path};
         open_logs = log;
     }
     log->max_size = max_size;
     log->max_files = max_files;
     log->failed = failed;
     log->arg = arg;
-    if (log->references++ == 0)
-        open_file(log);
+    if (log->references++ == 0) {
+        open_file(log); /* so that a problem is known from the start */
+        rest(log);
+    }
     return log;
 }
 
@@ -413,8 +441,12 @@ struct job_log_file *job_log_ref(struct job_log_file *log)
 
 void job_log_close(struct job_log_file *log)
 {
-    if (log == NULL || --log->references > 0)
+    if (log == NULL || --log->references > 1)
         return;
+    if (log->references == 1) {
+        rest(log);
+        return;
+    }
     job_log_flush(log);
     if (log->file >= 0)
         (void)close(log->file);

@@ -581,8 +581,10 @@ static void end_process(struct run *run, bool at_once)
 
 void run_stop(struct run *run, enum stop_reason reason)
 {
-    if (run->finished)
+    if (run->finished) {
+        run->gives_up |= reason == STOP_SHUTDOWN;
         return;
+    }
     if (run->run_state == RUN_DRAINING && reason != STOP_LOST) {
         run_process_done(run); /* the process has ended already, and its end counts */
         return;

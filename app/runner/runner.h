@@ -95,8 +95,9 @@ struct run {
     int64_t failures_in_a_row; /* of the job, before this run */
     enum run_state run_state;
     enum stop_reason stop;
-    bool arrived;              /* in the loop, and in the list of runs */
-    bool finished;             /* hora_run_finish was called */
+    bool arrived;  /* in the loop, and in the list of runs */
+    bool finished; /* run_finish was called; what follows it may still be on its way to the store */
+    bool gives_up; /* the runner cannot wait until what follows it is stored */
     struct group_state *group; /* NULL: none */
     bool has_room;             /* it counts in its group and in runner.running */
     bool start_checked;        /* its history was read, or does not matter */

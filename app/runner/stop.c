@@ -22,14 +22,18 @@
 struct stopping {
     struct runner *runner;
     hora_ns within;
-    int left; /* runs that were handed back, or an error */
+    bool has_lease; /* until the end */
+    int left;       /* runs that were handed back, or an error */
     hora_error reason;
 };
 
 static void stop_durable(void *arg)
 {
     struct stopping *stopping = arg;
-    stopping->left = hora_durable_stop(stopping->runner->durable, stopping->within, &stopping->reason);
+    hora_durable *durable = stopping->runner->durable;
+    stopping->left = hora_durable_stop(durable, stopping->within, &stopping->reason);
+    hora_durable_status status = HORA_INIT(hora_durable_status);
+    stopping->has_lease = hora_durable_get_status(durable, &status) == 0 && status.has_lease;
 }
 
 static void report(struct runner *runner, const struct stopping *stopping)
@@ -45,7 +49,10 @@ static void report(struct runner *runner, const struct stopping *stopping)
                      json_pack("{s:s}", "run", run->id), "was left in state %s",
                      run_state_name(run->run_state));
     int left = stopping->left + runner->handed_back;
-    if (left == 0)
+    if (!stopping->has_lease)
+        event_report(runner, EVENT_WARNING, "stop", NULL, NULL,
+                     "stopped without a lease: runs that ended since it was lost may be repeated");
+    else if (left == 0)
         event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopped; nothing was left");
     else
         event_report(runner, EVENT_WARNING, "stop", NULL, NULL,
@@ -68,6 +75,7 @@ static void stopped(void *arg)
     for (struct run *run = runner->runs, *next; run != NULL; run = next) {
         next = run->next;
         run->stop = STOP_LOST;
+        run->gives_up = true;
         if (!run->finished && run->start_checked)
             run_finish(run, RESULT_LOST);
     }

@@ -39,6 +39,12 @@
  * clock of a node's own machine may be wrong. Times in the store have a resolution of a microsecond; other
  * times are rounded up.
  *
+ * When the clock of the store is set, firings follow it, and nodes report it (HORA_DURABLE_CLOCK_STEPPED).
+ * Set forward by more than the lease, it ends the leases of all nodes, as a pause of that length would: runs
+ * in progress are lost and repeated. Firings whose time has come start, and `missed` decides about the times
+ * that were passed over. Set back, it disturbs no run, and repeats no firing: the next ones wait until the
+ * clock shows their times again. Fixed delays, and pauses before another attempt, count from the new time.
+ *
  * What hora promises depends on the delivery of the task (hora_delivery). A crash here is the end of a node
  * at any moment, for example by SIGKILL or a power failure:
  *

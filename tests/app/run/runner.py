@@ -82,6 +82,9 @@ class Gate:
         self.fd = os.open(self.path, os.O_RDWR)  # so that no side ever waits for the other to open it
         self.rest = b""
 
+    def __del__(self):
+        os.close(self.fd)
+
     def open(self, count=1):
         os.write(self.fd, b"\n" * count)
 
@@ -113,7 +116,6 @@ class Runner:
         self.store = store or f"sqlite:{self.directory}/state.db"
         self.clock, self.options = clock, list(options)
         self.environment = environment
-        self.syncs = 0
         self.gate = Gate(self, "gate")  # for jobs that wait
         self.told = Gate(self, "told")  # for jobs that tell
         if jobs is not None:
@@ -123,12 +125,13 @@ class Runner:
             self.start()
 
     def start(self, clock=None, wrapper=(), ready=True, json=True):
-        words = [*wrapper, HORA, "run", *(["--json"] if json else []), "--store", self.store, "--socket", str(self.socket_path), "--logs",
-                 str(self.directory / "logs"), *self.options, str(self.file)]
+        words = [*wrapper, HORA, "run", *(["--json"] if json else []), "--store", self.store, "--socket",
+                 str(self.socket_path), "--logs", str(self.directory / "logs"), *self.options, str(self.file)]
         if clock or self.clock:
             words[-1:-1] = ["--clock", f"virtual={clock or self.clock}"]
         self.words = words
         self.events, self.lines, self.errors = [], [], ""
+        self.event_count, self.is_ready = 0, False  # events without lines of output; the events can be counted
         self.changed = threading.Condition()
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         cwd=self.directory, env={**os.environ, **(self.environment or {})})
@@ -147,6 +150,7 @@ class Runner:
                 raise RuntimeError(f"the runner ended at its start: {self.errors}")
             if self.clock:
                 self.request("clock", by="0s")  # the durable scheduler has started, too
+            self.is_ready = json and "--quiet" not in words
 
     def _read_output(self, is_json):
         for line in self.process.stdout:
@@ -156,8 +160,9 @@ class Runner:
                 self.lines.append(line.decode().rstrip("\n"))
                 if is_json:
                     self.events.append(json.loads(line))
+                    self.event_count += self.events[-1]["kind"] != "output"
                 self.changed.notify_all()
-        self.process.wait()
+        self.process.wait()  # so that a thread that is woken sees that it has ended
         with self.changed:
             self.changed.notify_all()
 
@@ -166,8 +171,27 @@ class Runner:
 
     # ---- looking ----
 
+    def synchronize(self):
+        """Wait until all events are here that the runner has reported so far: an answer of the control socket may be
+        faster than the pipe."""
+        if self.process.poll() is not None:
+            self.readers[0].join(PATIENCE)
+            return
+        if not self.is_ready:
+            return
+        try:
+            count = self.request("status")["runner"]["events"]
+        except (OSError, RuntimeError, KeyError):
+            return  # it is ending
+        with self.changed:
+            self.changed.wait_for(lambda: self.event_count >= count or not self.readers[0].is_alive(), PATIENCE)
+
     def find(self, kind=None, job=None, since=0, **fields):
         """The events of a kind, of a job, from the index `since` on, with these fields."""
+        self.synchronize()
+        return self._find(kind, job, since, **fields)
+
+    def _find(self, kind=None, job=None, since=0, **fields):
         return [event for event in self.events[since:]
                 if kind in (None, event["kind"]) and job in (None, event.get("job")) and
                 all(event.get(name) == value for name, value in fields.items())]
@@ -193,7 +217,7 @@ class Runner:
 
     def wait_for(self, kind, job=None, count=1, **fields):
         """Wait until there are so many events of a kind; returns the last one."""
-        return self.wait(lambda: self.find(kind, job, **fields)[count - 1:count], f"{count} x {kind} of {job}")[0]
+        return self.wait(lambda: self._find(kind, job, **fields)[count - 1:count], f"{count} x {kind} of {job}")[0]
 
     def until(self, condition, what, patience=PATIENCE):
         """Ask again and again until a condition holds that no event reports."""
@@ -232,17 +256,8 @@ class Runner:
         """Let virtual time pass. With `settle` it stands still while a process runs."""
         answer = self.request("clock", by=by, settle=settle)
         check(answer["ok"], f"clock {by}: {answer}")
-        self.sync()
+        self.synchronize()
         return answer.get("now")
-
-    def sync(self):
-        """Wait until all that the runner has printed so far has been read here: a request that it refuses is an event."""
-        if "--quiet" in self.options or "--json" not in self.words:
-            return
-        self.syncs += 1
-        run = f"sync-{self.syncs}"
-        self.request("cancel", run=run)
-        self.wait(lambda: any(event["text"].startswith(f"cancel {run},") for event in self.events[-50:]), run)
 
     def jobs(self):
         return {job["job"]: job for job in self.request("list")["jobs"]}

@@ -450,6 +450,33 @@ CONTRACT(clock_set_forward)
     CHECK_INT(reap(&other, 100), 0);
 }
 
+/* The lease of a dead node does not become longer by the time by which the clock was set back. Living nodes
+ * renew theirs as usual. */
+CONTRACT(clock_set_back_while_a_node_is_dead)
+{
+    NEEDS_CLOCK;
+    hora__lease dead = join_shortly(), living = join(), slow = join_shortly();
+    put_one(&PUT(.key = "a"));
+    put_one(&PUT(.key = "b"));
+    CHECK_INT(claim_within(&dead, 1, 0), 1);
+    CHECK_INT(claim_within(&slow, 1, 0), 1);
+    hora__claim kept = exchanged.ret_claims[0];
+    step(-HOUR);
+    CHECK_OK(exchange_with(&living, (hora__exchange){.renew = true}));
+    CHECK(exchanged.ret_reap);
+    CHECK_INT(reap(&living, 100), 0);
+    CHECK_INT(count_nodes(), 3);
+    CHECK_OK(exchange_with(&living, (hora__exchange){.renew = true}));
+    CHECK(!exchanged.ret_reap);
+    pass(SHORT_LEASE - 1);
+    CHECK_INT(reap(&living, 100), 0);
+    CHECK_OK(exchange_with(&slow, (hora__exchange){.renew = true}));
+    pass(1);
+    CHECK_INT(reap(&living, 100), 1);
+    CHECK_INT(count_nodes(), 2);
+    CHECK_INT(settle_one(&slow, SETTLE(kept, slow, DONE)), HORA__SETTLED_OK);
+}
+
 CONTRACT(clock_set_back)
 {
     NEEDS_CLOCK;

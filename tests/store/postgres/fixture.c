@@ -32,11 +32,16 @@ hora_store_options options_for(const char *schema)
                                 .max_payload = 1 << 20};
 }
 
+void use_schema(const char *schema)
+{
+    snprintf(current_schema, sizeof current_schema, "%s", schema);
+}
+
 hora__backend *open_store(const char *schema)
 {
     hora__backend *store;
     hora_store_options options = options_for(schema);
-    snprintf(current_schema, sizeof current_schema, "%s", schema);
+    use_schema(schema);
     if (hora__postgres_open(address_with(""), &options, &store, &test_error) < 0) {
         fprintf(stderr, "the store cannot be opened: %s\n", test_error.message);
         exit(1);

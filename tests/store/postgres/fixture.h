@@ -19,12 +19,14 @@ extern hora_error test_error; /* of the latest call */
 const char *address_with(const char *more);
 
 hora_store_options options_for(const char *schema);
+/* What `sql` is about from now on; open_store does it, too. */
+void use_schema(const char *schema);
 /* Opens a store in a schema; ends the program if that fails. */
 hora__backend *open_store(const char *schema);
 
 PGconn *admin(void); /* a new connection; the caller finishes it */
 /* Executes a text and returns its first value as a number; -1 if it fails or has none. @ stands for
- * "SCHEMA".hora_ of the latest open_store. */
+ * "SCHEMA".hora_ of the latest open_store or use_schema. */
 int64_t sql(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t sql_on(PGconn *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a text value. */

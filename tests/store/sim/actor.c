@@ -310,6 +310,8 @@ static void exchanged(actor *own, message *reply, hora_ns now)
     int64_t step;
     if (!reply->lost && reply->result == 0) {
         (void)hora__node_exchanged(own->node, reply->sent, now, &reply->exchange, &step);
+        if (step != 0)
+            hora__node_hand_back(own->node);
         return;
     }
     hora__node_failed(own->node, now);

@@ -356,8 +356,6 @@ static int check_left(hora_durable_info *info, const char *definition, void *arg
                 (int)info->state, (long long)info->node, (long long)overdue);
     if (of != NULL)
         left->found[of - own->tasks] = true;
-    if (own->stepped)
-        return 0;
     if (info->state == HORA_DURABLE_WAITING && overdue > 1500000)
         world_violation(own, "I8", "id %lld has been due for %lld us", (long long)info->id,
                         (long long)overdue);

@@ -198,7 +198,10 @@ static void pause_actor(world *own, actor *paused)
 
 static void step_clock(world *own)
 {
-    int64_t size = (int64_t)world_random(own, 4000000) - 2000000;
+    /* By up to two seconds, or by an hour: then every lease has ended, or would seem to last for an hour. */
+    static const int64_t hour = INT64_C(3600000000);
+    int64_t size = world_chance(own, 30) ? (world_chance(own, 50) ? hour : -hour)
+                                         : (int64_t)world_random(own, 4000000) - 2000000;
     own->steps_us += size;
     own->stepped = true;
     world_trace(own, "the store's clock is set by %lld us", (long long)size);
@@ -346,7 +349,7 @@ static void plan_faults(world *own)
         for (uint64_t k = own->faults.pauses ? world_random(own, 3) : 0; k > 0; k--)
             world_add(own, (event){.at = some_time(own), .kind = EVENT_PAUSE, .actor = one});
     }
-    if (own->faults.steps)
+    for (int i = 0; own->faults.steps && i < 2; i++)
         world_add(own, (event){.at = some_time(own), .kind = EVENT_STEP});
     for (uint64_t k = own->faults.changes ? world_random(own, 4) : 0; k > 0; k--)
         world_add(own, (event){.at = some_time(own), .kind = EVENT_CLIENT, .number = -1});

@@ -26,6 +26,7 @@ typedef struct world {
     hora__series series;
     int series_reads, series_result;
     int64_t step;
+    int64_t set_by;        /* the store's clock is set by this, in each exchange after the renewal */
     hora_trigger *trigger; /* NULL: unknown */
 } world;
 
@@ -97,8 +98,8 @@ static int reply(world *own, hora_ns delay)
         exchange->ret_settled[i] = own->answer;
     exchange->ret_claims = own->claims;
     exchange->ret_claim_count = own->claim_count;
-    exchange->ret_now = store_time(own->now);
-    exchange->ret_lease_left = 5 * S;
+    exchange->ret_now = store_time(own->now) + own->set_by;
+    exchange->ret_lease_left = 5 * S - own->set_by;
     memcpy(exchange->ret_next_due, own->next_due, sizeof own->next_due);
     exchange->ret_cancelled = own->cancelled;
     exchange->ret_cancelled_count = own->cancelled_count;
@@ -196,6 +197,84 @@ TEST_REAL(an_idle_node_makes_one_exchange_a_second, "")
     end(&own);
 }
 
+/* After an exchange that took long, the node does not know the store's clock exactly. What was put meanwhile
+ * is due, and a node that holds it is not idle, although it may not start it yet. */
+TEST_REAL(a_node_is_not_idle_as_long_as_something_may_be_due, "")
+{
+    world own;
+    begin(&own, 10);
+    prepare(&own);
+    add_claim(&own, 1, store_time(HORA_MS(160)));
+    reply(&own, HORA_MS(100)); /* the clock may have been read at its beginning, and show 200 ms now */
+    hora__held *held = hora__node_take_ready(own.node);
+    CHECK(held->start_at > own.now);
+    CHECK(!hora__node_is_idle(own.node, own.now));
+    hora__node_drain(own.node);
+    hora__node_forget(own.node, hora__node_take_dropped(own.node));
+    end(&own);
+}
+
+/* The store's clock is set while it renews the lease. Forward, the renewed lease has ended; back, it goes
+ * on. */
+TEST_REAL(the_clock_is_set_during_a_renewal, "")
+{
+    for (int64_t set_by = -3600 * S; set_by <= 3600 * S; set_by += 7200 * S) {
+        world own;
+        begin(&own, 10);
+        exchange(&own);
+        CHECK_INT(own.step, 0);
+        own.now = HORA_SECONDS(2);
+        prepare(&own);
+        CHECK(own.exchange.renew);
+        own.set_by = set_by;
+        reply(&own, HORA_US(100));
+        CHECK(own.step > set_by - S / 2 && own.step < set_by + S / 2);
+        CHECK_INT(hora__node_has_lease(own.node, own.now), set_by < 0);
+        end(&own);
+    }
+}
+
+/* When the store's clock was set back and forward again, what waits would start at a time that does not fit:
+ * it goes back to the store, and comes again if it is due. What runs goes on. */
+TEST_REAL(the_clock_is_set_while_firings_wait, "")
+{
+    world own;
+    begin(&own, 10);
+    hora__held *running = claim_one(&own, 1, NULL);
+    own.now = HORA_MS(1);
+    CHECK_INT(hora__node_start(own.node, running, own.now), HORA__START_RUN);
+    add_claim(&own, 2, store_time(HORA_MS(500)));
+    exchange(&own);
+    hora__held *waiting = hora__node_take_ready(own.node);
+    own.set_by = -3600 * S;
+    add_claim(&own, 3, store_time(HORA_MS(500))); /* claimed right before the clock was set */
+    exchange(&own);
+    CHECK(own.step < -3599 * S);
+    hora__node_hand_back(own.node);
+    CHECK_POINTER(hora__node_take_ready(own.node), NULL);
+    hora__held *dropped = hora__node_take_dropped(own.node);
+    CHECK(dropped != NULL && dropped->next_ready != NULL && dropped->next_ready->next_ready == NULL);
+    CHECK(dropped == waiting || dropped->next_ready == waiting);
+    CHECK_INT(hora__node_start(own.node, waiting, own.now), HORA__START_GONE); /* its timer was quicker */
+    for (hora__held *next; dropped != NULL; dropped = next) {
+        next = dropped->next_ready;
+        hora__node_forget(own.node, dropped);
+    }
+    CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
+    prepare(&own);
+    CHECK_INT(own.exchange.settle_count, 2);
+    for (size_t i = 0; i < own.exchange.settle_count; i++)
+        CHECK_INT(own.exchange.settles[i].kind, HORA__SETTLE_RELEASE);
+    CHECK_INT(own.exchange.low[2], INT64_MIN);
+    reply(&own, HORA_US(100));
+    CHECK_INT(own.step, 0);
+    CHECK_INT(hora__node_get_counts(own.node).claimed, 0);
+    hora__node_ended(own.node, running, &success, false, own.now);
+    exchange(&own);
+    CHECK(hora__node_is_empty(own.node));
+    end(&own);
+}
+
 TEST_REAL(a_wake_up_is_followed_at_once, "")
 {
     world own;
@@ -207,6 +286,7 @@ TEST_REAL(a_wake_up_is_followed_at_once, "")
     CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
     CHECK(!hora__node_is_idle(own.node, HORA_MS(3)));
     prepare(&own);
+    CHECK(!hora__node_is_idle(own.node, HORA_MS(3))); /* the reply may bring what was put */
     CHECK(own.exchange.low[2] < store_time(HORA_MS(3)) && own.exchange.claim_limit[2] > 0);
     hora__node_woken(own.node, INT64_MIN, own.now); /* during the exchange */
     reply(&own, 0);
