@@ -55,8 +55,8 @@ static void report(struct runner *runner, const struct stopping *stopping)
     else if (left == 0)
         event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopped; nothing was left");
     else
-        event_report(runner, EVENT_WARNING, "stop", NULL, NULL,
-                     "stopped; %d run%s left for the next runner", left, left == 1 ? " is" : "s are");
+        event_report(runner, EVENT_WARNING, "stop", NULL, NULL, "stopped; %d run%s left for the next runner",
+                     left, left == 1 ? " is" : "s are");
 }
 
 void runner_run_ended(struct runner *runner)
