@@ -225,7 +225,8 @@ typedef enum hora__settled {
 typedef struct hora__exchange {
     bool renew; /* extend the lease to now + ttl */
     /* Also return, beyond the limits, the firings that the node has claimed already, as they are. Without it,
-     * those of a commit whose reply was lost would stay claimed as long as the node lives */
+     * those of a commit whose reply was lost, and those whose settlement a failover has lost, would stay
+     * claimed as long as the node lives */
     bool resume;
     const hora__settle *settles;
     size_t settle_count;

@@ -21,7 +21,7 @@
     X(LOW_SKIPS_RELEASED, "the node does not look below the time up to which all was claimed")         \
     X(STARTS_EARLY, "the store's clock is taken to be that of the middle of the exchange")             \
     X(NO_START_BEFORE, "a firing that runs at most once is started without asking")                    \
-    X(NO_FORK_BEFORE, "a firing that may overlap is started without making room for the next one")     \
+    X(NO_FORK_BEFORE, "a firing that may overlap makes no room for the next one, and ends the series") \
     X(ATTEMPTS_UNLIMITED, "attempts that crashes used up are not counted")                             \
     X(ONE_FIRING_TOO_MANY, "a series has one firing more than its count")                              \
     X(RUNS_LATE, "a firing beyond its grace period is run")                                            \

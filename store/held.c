@@ -206,11 +206,17 @@ static void hand_back(hora__node *node, const hora__claim *claim)
         (hora__handed_back){claim->id, claim->fence, node->lease.node, claim->lane};
 }
 
+bool hora__held_resume(hora__node *node, const hora__claim *claim)
+{
+    if (is_in_hand(node, claim))
+        return false;
+    hand_back(node, claim);
+    return true;
+}
+
 void hora__held_new(hora__node *node, const hora__claim *claim, hora_ns now)
 {
     assert(claim->lane >= 0 && claim->lane < HORA__LANES);
-    if (is_in_hand(node, claim))
-        return;
     hora__held *held = node->draining ? NULL : allocate(node, claim);
     if (held == NULL) {
         hand_back(node, claim);

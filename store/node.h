@@ -26,7 +26,10 @@
  *       sent, with the id of the old node: the fence decides whether they count.
  *   N4  At most max_claimed firings are held, plus what one exchange may claim beyond it in lower lanes.
  *   N5  A firing is started at most once for each claim, and never before its due time by the store's clock
- *       as far as the node can tell: the estimate of the offset is never ahead of the store's clock. */
+ *       as far as the node can tell: the estimate of the offset is never ahead of the store's clock.
+ *   N6  A firing that the store shows as claimed by this node (`resume`), and that is not in hand, is handed
+ *       back. Its claim may be new: then the reply was lost. But it may also have run: a failover can lose the
+ *       commit of its outcome. Another claim gives it another fence. */
 #ifndef HORA_STORE_NODE_H
 #define HORA_STORE_NODE_H
 

@@ -203,7 +203,9 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
     add_handed_back(node);
     size_t ends = add_settles(node, now);
     exchange->settle_count = node->sent_count;
-    set_limits(node, credit_of(node, ends), full || woken, now, exchange->claim_limit);
+    /* Claims of a request that resumes would be among those that are handed back. */
+    if (!exchange->resume)
+        set_limits(node, credit_of(node, ends), full || woken, now, exchange->claim_limit);
     for (int lane = 0; lane < HORA__LANES; lane++) {
         if (full)
             node->low[lane] = INT64_MIN;
@@ -410,8 +412,12 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
     if (node->learned)
         hora__node_woken(node, INT64_MIN, received);
     node->learned = false;
-    for (size_t i = 0; i < exchange->ret_claim_count; i++)
-        hora__held_new(node, &exchange->ret_claims[i], received);
+    for (size_t i = 0; i < exchange->ret_claim_count; i++) {
+        if (exchange->resume)
+            node->learned |= hora__held_resume(node, &exchange->ret_claims[i]);
+        else
+            hora__held_new(node, &exchange->ret_claims[i], received);
+    }
     hora__node_free_settled(node);
     note_cancelled(node, exchange);
     if (looked && was_full)

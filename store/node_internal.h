@@ -63,7 +63,8 @@ struct hora__node {
     int64_t woken_due;             /* a wake-up since the latest request was prepared; HORA__NEVER: none */
     hora_ns full_at;               /* when to look at everything again */
     hora_ns look_at;               /* when to look again although nothing that can run here is known */
-    bool learned;                  /* a trigger became known while claims waited to be handed back */
+    bool learned;                  /* look at everything when what waits to be handed back is: see
+                                      hora__node_learned and N6 */
     bool resume;                   /* ask for claims whose reply was lost */
     hora_ns resume_until;          /* ... and until then with each renewal */
     int failures;                  /* exchanges in a row */
@@ -78,9 +79,11 @@ struct hora__node {
 
 /* ---- held.c ---- */
 
-/* Holds a claim, and puts it into the list of ready ones. If that is not possible it is handed back. A claim
- * that is in hand already is left alone. */
+/* Holds a claim, and puts it into the list of ready ones. If that is not possible it is handed back. */
 void hora__held_new(hora__node *node, const hora__claim *claim, hora_ns now);
+/* A firing that the node has claimed already: hands it back, unless it is in hand. Returns whether it does;
+ * see N6. */
+bool hora__held_resume(hora__node *node, const hora__claim *claim);
 void hora__held_free(hora__node *node, hora__held *held);
 void hora__held_set_state(hora__node *node, hora__held *held, hora__held_state state);
 /* Returns the first held firing with this id, after `after` if that is not NULL; or NULL. */

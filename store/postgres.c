@@ -163,6 +163,7 @@ int hora__postgres_open(const char *address, const hora_store_options *options, 
         close_postgres(&postgres->base);
         return error;
     }
+    postgres->is_open = true;
     *ret_backend = &postgres->base;
     return 0;
 }

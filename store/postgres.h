@@ -143,6 +143,7 @@ struct hora__postgres {
     hora__backend base;
     char *address;
     char schema[48];
+    bool is_open; /* hora__postgres_open has succeeded */
     char *texts[HORA__PG_STATEMENTS];
 
     pthread_mutex_t lock; /* protects `shared`, `kept`, `kept_count` and `open` */

@@ -95,10 +95,13 @@ static int refuse_result(hora__pg_link *link, const PGresult *result, hora_error
     return hora__store_refuse(reason, known->code, NULL, "PostgreSQL: %s: %s (%s)", known->what, line, state);
 }
 
-/* A failed connection has no SQLSTATE, only a text, in which libpq never repeats the password. */
-static int refuse_connection(const PGconn *connection, hora_error *reason)
+/* A failed connection has no SQLSTATE, only a text, in which libpq never repeats the password. A server that
+ * cannot be written to is a mistake when a store is opened. Later it is a standby that is not promoted yet:
+ * the connection is lost until then. */
+static int refuse_connection(const hora__postgres *postgres, const PGconn *connection, hora_error *reason)
 {
-    static const struct {
+    const int standby = postgres->is_open ? HORA_EIO : HORA_EACCES;
+    const struct {
         const char *part;
         int code;
     } causes[] = {
@@ -108,9 +111,9 @@ static int refuse_connection(const PGconn *connection, hora_error *reason)
         {"no pg_hba.conf entry", HORA_EACCES},
         {"permission denied", HORA_EACCES},
         {"is not permitted to log in", HORA_EACCES},
-        {"session is read-only", HORA_EACCES},
-        {"session is not read-write", HORA_EACCES},
-        {"server is in hot standby mode", HORA_EACCES},
+        {"session is read-only", standby},
+        {"session is not read-write", standby},
+        {"server is in hot standby mode", standby},
         {"database \"", HORA_ENOENT},
         {"role \"", HORA_EACCES},
         {"too many clients", HORA_EBUSY},
@@ -120,10 +123,10 @@ static int refuse_connection(const PGconn *connection, hora_error *reason)
         {"Too many open files", HORA_EMFILE},
     };
     const char *message = connection == NULL ? "out of memory" : PQerrorMessage(connection);
-    int code = HORA_EIO;
-    for (size_t i = 0; code == HORA_EIO && i < sizeof causes / sizeof causes[0]; i++)
-        if (strstr(message, causes[i].part) != NULL)
-            code = causes[i].code;
+    size_t i = 0;
+    while (i < sizeof causes / sizeof causes[0] && strstr(message, causes[i].part) == NULL)
+        i++;
+    int code = i < sizeof causes / sizeof causes[0] ? causes[i].code : HORA_EIO;
     char line[200];
     first_line(message, line, sizeof line);
     return hora__store_refuse(reason, code, NULL, "PostgreSQL: %s", line);
@@ -338,7 +341,7 @@ static int try_to_connect(hora__pg_link *link, hora_error *reason)
     if (PQstatus(connection) != CONNECTION_OK) {
         int error = timed_out ? hora__store_refuse(reason, HORA_ETIMEDOUT, NULL,
                                                    "PostgreSQL: the server did not answer in time")
-                              : refuse_connection(connection, reason);
+                              : refuse_connection(link->postgres, connection, reason);
         PQfinish(connection);
         return error;
     }

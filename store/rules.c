@@ -325,16 +325,16 @@ static hora__settle settlement(const hora__claim *claim, hora__settle_kind kind)
                           .ran_planned = claim->planned};
 }
 
-/* The settlement of a firing that ends, with or without a run: ADVANCE or DONE. */
+/* The settlement of a firing that ends, with or without a run: ADVANCE or DONE. If the row was forked, both
+ * delete it. It is ADVANCE all the same: a failover that has lost the FORK has left a row that stands for the
+ * whole series, which DONE would end. */
 static hora__settle ended(const hora__definition *definition, const hora_trigger *trigger,
                           const hora__claim *claim, int64_t run_us, int64_t now)
 {
     hora__settle settle = settlement(claim, HORA__SETTLE_DONE);
     hora__settle next = settlement(claim, HORA__SETTLE_ADVANCE);
-    if (is_recurring(definition) && !claim->forked &&
-        plan_next(definition, trigger, claim, run_us, now, &next))
-        return next;
-    return settle;
+    bool ends = !is_recurring(definition) || (claim->forked && HORA__STORE_FAULT(NO_FORK_BEFORE));
+    return !ends && plan_next(definition, trigger, claim, run_us, now, &next) ? next : settle;
 }
 
 static bool is_over(const hora__definition *definition, const hora__claim *claim)

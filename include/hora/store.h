@@ -54,7 +54,8 @@
  *
  * "Never lose one" assumes that the database keeps what it has acknowledged: an honest disk,
  * synchronous_commit = on in PostgreSQL, and synchronous replication if a failover must not lose commits.
- * With an asynchronous standby, the last moments before a failover may be run again. */
+ * With an asynchronous standby, a failover loses the last commits: tasks that were put in them are gone, and
+ * what had run runs again, whatever its delivery, with a greater fence. */
 #ifndef HORA_STORE_H
 #define HORA_STORE_H
 

@@ -40,11 +40,18 @@ def read_log(path):
     return runs
 
 
-def check(kinds, runs, shown, effects=None, doubled=False, clock_set=False):
+Conditions = namedtuple("Conditions", "doubled clock_set commits_lost")
+
+
+def check(kinds, runs, shown, effects=None, doubled=False, clock_set=False, commits_lost=False):
     """kinds: how many tasks of each kind. shown: the output of `store-worker show`. Returns violations.
 
     doubled: a node was killed or paused, so that runs may be repeated, and may overlap. clock_set: the clock
-    of the store was set, and the log has times of another clock, so that they cannot be compared."""
+    of the store was set, and the log has times of another clock, so that they cannot be compared.
+    commits_lost: the store has forgotten its last commits, and gives out again what was claimed or settled in
+    them: a target that is delivered at most once may run again, and its fences need not be in order, because
+    the node that had claimed it may start it last. They differ all the same."""
+    conditions = Conditions(doubled, clock_set, commits_lost)
     wrong = []
     settled = defaultdict(list)
     for line in shown.splitlines():
@@ -55,22 +62,22 @@ def check(kinds, runs, shown, effects=None, doubled=False, clock_set=False):
             settled[fields[1]].append((int(fields[2]), int(fields[3]), int(fields[4])))
     for kind, count in kinds.items():
         for number in range(count):
-            wrong += check_task(kind, f"{kind}-{number}", runs, settled, effects, doubled, clock_set)
+            wrong += check_task(kind, f"{kind}-{number}", runs, settled, effects, conditions)
     return wrong
 
 
-def check_task(kind, key, runs, settled, effects, doubled, clock_set):
+def check_task(kind, key, runs, settled, effects, conditions):
     wrong = []
     done = [planned for planned, _, outcome in settled[key] if outcome != SKIPPED]
     targets = FIRINGS.get(kind, 1)
     if kind == "most":
-        return check_most(key, runs, settled)
+        return check_most(key, runs, settled, conditions)
     if len(done) != targets or len(set(done)) != targets:
         wrong.append(f"I2 {key} has {targets} targets, and {sorted(done)} were settled")
     by_target = defaultdict(list)
     for run in runs[key]:
         by_target[run.planned].append(run)
-        if run.start < run.planned and not clock_set:
+        if run.start < run.planned and not conditions.clock_set:
             wrong.append(f"I9 {key} started {run.planned - run.start} us before its time")
     for planned, fence, outcome in settled[key]:
         if outcome == SKIPPED:
@@ -80,18 +87,23 @@ def check_task(kind, key, runs, settled, effects, doubled, clock_set):
             wrong.append(f"I1 {key} at {planned} has no run")
         elif fence not in fences:
             wrong.append(f"I4 {key} was settled with the fence {fence}, and ran with {fences}")
+        if conditions.commits_lost:
+            fences.sort()
         if fences != sorted(set(fences)):
             wrong.append(f"I3 {key} ran with the fences {fences}")
-    if not doubled:
+    if not conditions.doubled:
         wrong += check_once(kind, key, runs, by_target)
     if kind == "effect" and effects is not None and effects.get(key, 0) != 1:
         wrong.append(f"I6 {key} has {effects.get(key, 0)} effects")
     return wrong
 
 
-def check_most(key, runs, settled):
+def check_most(key, runs, settled, conditions):
     wrong = []
-    if len(runs[key]) > 1:
+    fences = [run.fence for run in runs[key]]
+    if len(fences) != len(set(fences)):
+        wrong.append(f"I3 {key} ran with the fences {fences}")
+    if len(runs[key]) > 1 and not conditions.commits_lost:
         wrong.append(f"I5 {key} was delivered at most once, and ran {len(runs[key])} times")
     if len(settled[key]) > 1:
         wrong.append(f"I2 {key} was settled {len(settled[key])} times")

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <hora/clock.h>
 
@@ -188,6 +189,37 @@ TEST_REAL(lost_primary_nobody_is_reaped_for_one_lease, "")
     sql("UPDATE @meta SET timeline_since = timeline_since - 500000"); /* that much time passes */
     CHECK_OK(store->ops->reap(store, &lease, 100, &released, &test_error));
     CHECK_INT(released, 1);
+    store->ops->close(store);
+}
+
+static void set_read_only(bool on)
+{
+    sql("BEGIN READ WRITE; ALTER DATABASE postgres SET default_transaction_read_only = %s; COMMIT",
+        on ? "on" : "off");
+}
+
+/* Until the standby is promoted, the address leads to a server that refuses to write. */
+TEST_REAL(lost_primary_and_a_standby_that_is_not_promoted_yet, "")
+{
+    hora__backend *store;
+    hora_store_options options = options_for("lost_standby");
+    options.statement_timeout = HORA_MS(500);
+    use_schema("lost_standby");
+    CHECK_OK(hora__postgres_open(address_with(""), &options, &store, &test_error));
+    hora__lease lease = join_for(store, 60 * SECOND);
+    set_read_only(true);
+    CHECK(terminate_all() > 0);
+    hora__exchange exchange = {.renew = true};
+    CHECK_ERROR(store->ops->exchange(store, &lease, &exchange, &test_error), HORA_EIO); /* it is terminated */
+    CHECK_ERROR(store->ops->exchange(store, &lease, &exchange, &test_error), HORA_EIO);
+    CHECK(strstr(test_error.message, "read-only") != NULL);
+    CHECK_ERROR(put_task(store, "a", 0, NULL), HORA_EIO);
+    hora__backend *another;
+    CHECK_ERROR(hora__postgres_open(address_with(""), &options, &another, &test_error), HORA_EACCES);
+    set_read_only(false);
+    CHECK_OK(put_task(store, "a", 0, NULL));
+    CHECK_OK(store->ops->exchange(store, &lease, &exchange, &test_error));
+    CHECK_INT(sql("SELECT count(*) FROM @firing"), 1);
     store->ops->close(store);
 }
 

@@ -571,6 +571,8 @@ TEST_REAL(an_unknown_outcome_is_sent_again, "")
     end(&own);
 }
 
+/* What the store shows as claimed and the node does not have is handed back, and comes again with another
+ * fence: the node may have run it, and a failover have lost that. */
 TEST_REAL(claims_of_a_lost_reply_come_again, "")
 {
     world own;
@@ -579,10 +581,23 @@ TEST_REAL(claims_of_a_lost_reply_come_again, "")
     prepare(&own);
     hora__node_failed(own.node, own.now);
     add_claim(&own, 1, store_time(0)); /* in hand */
-    add_claim(&own, 2, store_time(0)); /* new */
-    exchange(&own);
+    add_claim(&own, 2, store_time(0)); /* the reply was lost, or the settlement */
+    prepare(&own);
+    CHECK(own.exchange.resume && own.exchange.claim_limit[2] == 0);
+    reply(&own, HORA_US(100));
+    CHECK_POINTER(hora__node_take_ready(own.node), NULL);
+    CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
+    prepare(&own);
+    CHECK(own.exchange.settle_count == 1 && own.exchange.settles[0].kind == HORA__SETTLE_RELEASE &&
+          own.exchange.settles[0].id == 2 && own.exchange.settles[0].fence == 102);
+    reply(&own, HORA_US(100));
+    CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
+    add_claim(&own, 2, store_time(0))->fence = 103;
+    prepare(&own);
+    CHECK(!own.exchange.resume && own.exchange.claim_limit[2] > 0 && own.exchange.low[2] == INT64_MIN);
+    reply(&own, HORA_US(100));
     hora__held *ready = hora__node_take_ready(own.node);
-    CHECK(ready != NULL && ready->claim.id == 2 && ready->next_ready == NULL);
+    CHECK(ready != NULL && ready->claim.id == 2 && ready->claim.fence == 103 && ready->next_ready == NULL);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
     hora__node_ended(own.node, held, &success, true, own.now);
     end(&own);
