@@ -280,32 +280,64 @@ void runner_agree(struct runner *runner, reply_fn reply, void *arg)
     loop_ask(runner->loop, reload_store, reload_done, reload);
 }
 
-void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
+/* Reads the files. Returns NULL if there is any problem, with a text that the caller frees. */
+static struct jobs *read_again(const struct runner *runner, char **ret_text)
 {
     struct problems problems = {0};
+    char reason[512];
+    struct jobs *jobs =
+        jobs_read(runner->options.files, runner->options.file_count, &runner->options.reading, &problems);
+    if (jobs == NULL) {
+        *ret_text = problems_text(&problems);
+    } else if (!pinger_accepts(jobs, reason, sizeof reason)) {
+        *ret_text = text_format("nothing was changed, because of a problem in the files: %s", reason);
+        jobs_free(jobs);
+        jobs = NULL;
+    }
+    problems_free(&problems); /* without lines it still has an array for them */
+    return jobs;
+}
+
+/* Says which settings have changed that only the start of a runner uses. */
+static void report_settings(struct runner *runner, const struct job_settings *old,
+                            const struct job_settings *new)
+{
+    const struct {
+        const char *name, *old, *new;
+    } texts[] = {{"namespace", old->namespace, new->namespace},
+                 {"store", old->store, new->store},
+                 {"socket", old->socket, new->socket},
+                 {"log_directory", old->log_directory, new->log_directory},
+                 {"metrics_file", old->metrics_file, new->metrics_file},
+                 {"metrics_listen", old->metrics_listen, new->metrics_listen}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *before = texts[i].old, *after = texts[i].new;
+        if (before == after || (before != NULL && after != NULL && strcmp(before, after) == 0))
+            continue;
+        event_report(runner, EVENT_WARNING, "warn", NULL, NULL,
+                     "%s has changed, which takes effect when the runner is started again", texts[i].name);
+    }
+}
+
+void runner_request_reload(struct runner *runner, reply_fn reply, void *arg)
+{
+    char *text = NULL;
     if (runner->reloading || runner->stopping) {
         reply_error(reply, arg, runner->stopping ? "the runner is stopping" : "a reload is in progress");
         return;
     }
-    struct jobs *jobs =
-        jobs_read(runner->options.files, runner->options.file_count, &runner->options.reading, &problems);
+    struct jobs *jobs = read_again(runner, &text);
     if (jobs == NULL) {
-        char *text = problems_text(&problems);
         reload_failed(runner, text);
         reply_error(reply, arg, text);
         free(text);
-        problems_free(&problems);
         return;
     }
-    problems_free(&problems); /* it has no lines, but an array for them */
-    runner->reloading = true;
+    report_settings(runner, &runner->set->jobs->settings, &jobs->settings);
     notify_reloading();
     runner_use(runner, jobs);
     runs_admit(runner); /* a limit may be higher now */
-    struct reload *reload = memory(sizeof *reload);
-    *reload =
-        (struct reload){.runner = runner, .agreement = agreement_new(runner), .reply = reply, .arg = arg};
-    loop_ask(runner->loop, reload_store, reload_done, reload);
+    runner_agree(runner, reply, arg);
 }
 
 /* ---- watching the files ---- */
