@@ -133,6 +133,7 @@ struct job_state {
     struct loop_timer next_timer; /* while a run is in progress: its next planned time */
     hora_instant next_time;       /* the time that next_timer waits for */
     int active;                   /* runs in hand, in any state */
+    bool is_followed;             /* there are jobs that run after it */
     bool times_have_changed;      /* the rules of its zone have: its next time is to be computed anew */
 
     /* since the runner started, for metrics */
