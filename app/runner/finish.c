@@ -333,6 +333,7 @@ void run_finish(struct run *run, enum run_result result)
     struct runner *runner = run->runner;
     assert(!run->finished); /* R2 */
     run->finished = true;
+    waiting_remove(run);
     loop_timer_cancel(&run->timer);
     run_close_process(run);
     run_leave_room(run);
