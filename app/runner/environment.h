@@ -8,10 +8,13 @@
 
 #include "jobs/job.h"
 
-/* An environment under construction: "NAME=value" texts; the array always ends with NULL. */
+/* An environment under construction: "NAME=value" texts; the array always ends with NULL. What the runner has
+ * inherited is not copied, so the environment of the runner must not change meanwhile. */
 struct environment {
     char **texts;
-    size_t count;
+    size_t count, room;
+    char **own; /* those of the texts that are freed with it */
+    size_t own_count, own_room;
 };
 
 /* Starts with the environment of the runner or, if `clean`, with PATH, HOME, SHELL, USER, LOGNAME and LANG

@@ -119,17 +119,11 @@ json_t *json_instant(hora_instant instant)
     return json_string(text);
 }
 
-void event_report(struct runner *runner, enum event_level level, const char *kind, const char *job,
-                  json_t *fields, const char *format, ...)
+/* The event as a JSON object, whose reference the caller gets. Takes that of `fields`. */
+static json_t *make_event(struct runner *runner, enum event_level level, const char *kind, const char *job,
+                          json_t *fields, const char *text)
 {
     static const char *const levels[] = {"info", "warning", "error"};
-    char text[2048];
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    text_make_utf8(text); /* it may have been cut */
-    runner->events++;
     json_t *event = json_pack("{s:o, s:s, s:s, s:s}", "time", json_instant(loop_wall(runner->loop)), "kind",
                               kind, "level", levels[level], "text", text);
     if (job != NULL)
@@ -137,13 +131,31 @@ void event_report(struct runner *runner, enum event_level level, const char *kin
     if (fields != NULL)
         json_object_update(event, fields);
     json_decref(fields);
-    const char *run = json_string_value(json_object_get(event, "run"));
-    if ((level > EVENT_INFO || !runner->options.quiet) && !runner->is_silent) {
-        if (runner->options.json)
-            print_json(runner, event);
-        else
-            print_text(runner, level, kind, run != NULL ? run : job != NULL ? job : "", text);
+    return event;
+}
+
+void event_report(struct runner *runner, enum event_level level, const char *kind, const char *job,
+                  json_t *fields, const char *format, ...)
+{
+    char text[2048];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    text_make_utf8(text); /* it may have been cut */
+    runner->events++;
+    bool prints = (level > EVENT_INFO || !runner->options.quiet) && !runner->is_silent;
+    if (prints && !runner->options.json) {
+        const char *run = json_string_value(json_object_get(fields, "run"));
+        print_text(runner, level, kind, run != NULL ? run : job != NULL ? job : "", text);
     }
+    if (runner->followers == NULL && !(prints && runner->options.json)) {
+        json_decref(fields); /* an object would have no reader */
+        return;
+    }
+    json_t *event = make_event(runner, level, kind, job, fields, text);
+    if (prints && runner->options.json)
+        print_json(runner, event);
     send(runner, event, false);
     json_decref(event);
 }

@@ -24,8 +24,8 @@ struct ending {
     enum run_result result;
     int code;
     bool is_final, is_given_up;
-    hora_ns pause; /* before the next attempt, if it is not final */
-    json_t *record;
+    hora_ns pause;  /* before the next attempt, if it is not final */
+    json_t *record; /* for hooks; NULL: there are none */
     hora_store *store;
     char *hooks[2]; /* names of the hooks to run */
     int hook_count;
@@ -64,6 +64,8 @@ static void find_followers(struct ending *ending)
 {
     struct run *run = ending->run;
     struct runner *runner = run->runner;
+    if (run->state == NULL || !run->state->is_followed)
+        return;
     ending->after = memory((runner->job_count + 1) * sizeof *ending->after);
     for (size_t i = 0; i < runner->job_count; i++)
         if (runner->jobs[i]->job->enabled && follows(runner->jobs[i]->job, run->job->name, ending->result))
@@ -82,6 +84,10 @@ static void find_what_follows(struct ending *ending)
         add_hook(ending, &run->job->on_failure, "on_failure");
     if (ending->is_given_up)
         add_hook(ending, &run->job->on_give_up, "on_give_up");
+    if (ending->hook_count > 0) {
+        ending->hook_prefix = text_format("%s!%s+", run->runner->namespace, run->id);
+        ending->record = run_record(run, ending->result);
+    }
     find_followers(ending);
 }
 
@@ -327,6 +333,7 @@ void run_finish(struct run *run, enum run_result result)
     struct runner *runner = run->runner;
     assert(!run->finished); /* R2 */
     run->finished = true;
+    waiting_remove(run);
     loop_timer_cancel(&run->timer);
     run_close_process(run);
     run_leave_room(run);
@@ -334,16 +341,12 @@ void run_finish(struct run *run, enum run_result result)
     if (runner->stopping && result == RESULT_LOST)
         runner->handed_back++;
     struct ending *ending = memory(sizeof *ending);
-    *ending = (struct ending){.run = run,
-                              .result = result,
-                              .code = run_code(run, result),
-                              .store = runner->store,
-                              .hook_prefix = text_format("%s!%s+", runner->namespace, run->id)};
+    *ending =
+        (struct ending){.run = run, .result = result, .code = run_code(run, result), .store = runner->store};
     ending->is_final = !run_is_retried(run, result, &ending->pause);
     ending->is_given_up = result == RESULT_FAILED && ending->is_final && run->hook == NULL &&
                           run->job->give_up_after > 0 &&
                           run->failures_in_a_row + 1 >= run->job->give_up_after;
-    ending->record = run_record(run, result);
     report_end(ending);
     count_end(ending);
     ping_end(ending);

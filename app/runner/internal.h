@@ -55,6 +55,14 @@ void run_process_ended(struct run *run);
 /* Its output is complete, too, or does not become complete in time. */
 void run_process_done(struct run *run);
 
+/* ---- waiting.c ---- */
+
+void waiting_add(struct run *run);
+/* If it waits. */
+void waiting_remove(struct run *run);
+/* The run that starts next; NULL: none waits that has room. */
+struct run *waiting_first(struct runner *runner);
+
 /* ---- finish.c ---- */
 
 /* Sends a ping of an attempt of a run. */

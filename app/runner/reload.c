@@ -182,6 +182,21 @@ static void use_jobs(struct runner *runner, struct job_set *set)
     runner->job_count = jobs->count;
 }
 
+/* Marks the jobs after which others run. */
+static void find_followed(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->job_count; i++)
+        runner->jobs[i]->is_followed = false;
+    for (size_t i = 0; i < runner->job_count; i++) {
+        const struct job *job = runner->jobs[i]->job;
+        for (size_t k = 0; k < job->after_count; k++) {
+            struct job_state *followed = runner_find(runner, job->after[k].job);
+            if (followed != NULL)
+                followed->is_followed = true;
+        }
+    }
+}
+
 void runner_use(struct runner *runner, struct jobs *jobs)
 {
     struct job_set *set = memory(sizeof *set);
@@ -190,6 +205,7 @@ void runner_use(struct runner *runner, struct jobs *jobs)
     runner->stop_within = jobs->settings.stop_within > 0 ? jobs->settings.stop_within : DEFAULT_STOP_WITHIN;
     use_groups(runner, jobs);
     use_jobs(runner, set);
+    find_followed(runner);
     use_metrics(runner, &jobs->settings);
     job_set_unref(runner->set);
     runner->set = set;

@@ -65,15 +65,6 @@ static double random_part(void)
 
 /* ---- room ---- */
 
-static bool has_room(const struct run *run)
-{
-    const struct runner *runner = run->runner;
-    if (run->hook != NULL)
-        return true;
-    return runner->running < runner->max_running &&
-           (run->group == NULL || run->group->running < run->group->limit);
-}
-
 static void take_room(struct run *run)
 {
     assert(!run->has_room);
@@ -97,14 +88,6 @@ void run_leave_room(struct run *run)
     assert(run->runner->running >= 0 && (run->group == NULL || run->group->running >= 0));
 }
 
-/* True if `a` starts before `b`, if both wait. */
-static bool is_before(const struct run *a, const struct run *b)
-{
-    if (a->job->priority != b->job->priority)
-        return a->job->priority > b->job->priority;
-    return a->planned.ns < b->planned.ns;
-}
-
 static void begin(struct run *run);
 
 void runs_admit(struct runner *runner)
@@ -112,16 +95,8 @@ void runs_admit(struct runner *runner)
     if (runner->admitting) /* a run ended without a process: the caller goes on */
         return;
     runner->admitting = true;
-    for (;;) {
-        struct run *first = NULL;
-        for (struct run *run = runner->runs; run != NULL; run = run->next)
-            if (run->run_state == RUN_WAITING && run->start_checked && !run->finished && has_room(run) &&
-                (first == NULL || is_before(run, first)))
-                first = run;
-        if (first == NULL || runner->stopping)
-            break;
-        begin(first);
-    }
+    for (struct run *run; !runner->stopping && (run = waiting_first(runner)) != NULL;)
+        begin(run);
     runner->admitting = false;
 }
 
@@ -221,8 +196,13 @@ static void add_to_list(struct run *run)
 static void wait_for_room(struct run *run)
 {
     run->run_state = RUN_WAITING;
+    if (run->hook != NULL) {
+        begin(run);
+        return;
+    }
+    waiting_add(run);
     runs_admit(run->runner);
-    if (!run->finished && run->run_state == RUN_WAITING && run->group != NULL && !has_room(run))
+    if (run->is_queued && run->group != NULL && run->group->running >= run->group->limit)
         event_report(run->runner, EVENT_INFO, "wait", run->job->name, json_pack("{s:s}", "run", run->id),
                      "waits: group %s is at its limit of %d", run->group->name, run->group->limit);
 }
@@ -469,6 +449,7 @@ static void start_command(struct run *run)
 /* There is room for a run. */
 static void begin(struct run *run)
 {
+    waiting_remove(run);
     if (is_too_late(run)) {
         run_explain(run, "it would have started later than its grace allows");
         run_finish(run, RESULT_SKIPPED);

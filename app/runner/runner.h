@@ -43,6 +43,7 @@
 #include "runner/loop.h"
 #include "runner/process.h"
 
+enum { LANES = 4 };            /* priorities; the first is the highest */
 enum { METRICS_BUCKETS = 14 }; /* of the histogram of late starts, with that for all others */
 
 enum run_state { RUN_DELAYED, RUN_WAITING, RUN_GUARDED, RUN_RUNNING, RUN_STOPPING, RUN_DRAINING };
@@ -100,8 +101,10 @@ struct run {
     bool gives_up; /* the runner cannot wait until what follows it is stored */
     struct group_state *group; /* NULL: none */
     bool has_room;             /* it counts in its group and in runner.running */
-    bool start_checked;        /* its history was read, or does not matter */
-    bool by_hand;              /* not a time of the schedule: hora run, or after another job */
+    bool is_queued;            /* in a queue of those that wait for room: waiting.c */
+    struct run *next_waiting, *previous_waiting;
+    bool start_checked; /* its history was read, or does not matter */
+    bool by_hand;       /* not a time of the schedule: hora run, or after another job */
 
     struct process process;
     bool has_process, process_ended;
@@ -133,6 +136,7 @@ struct job_state {
     struct loop_timer next_timer; /* while a run is in progress: its next planned time */
     hora_instant next_time;       /* the time that next_timer waits for */
     int active;                   /* runs in hand, in any state */
+    bool is_followed;             /* there are jobs that run after it */
     bool times_have_changed;      /* the rules of its zone have: its next time is to be computed anew */
 
     /* since the runner started, for metrics */
@@ -150,9 +154,15 @@ struct job_state {
     } planned;
 };
 
+/* Runs that wait for room, by planned time. */
+struct run_queue {
+    struct run *first, *last;
+};
+
 struct group_state {
     char *name;
     int limit, running;
+    struct run_queue waiting[LANES];
 };
 
 struct runner_options {
@@ -180,10 +190,11 @@ struct runner {
     size_t job_count;
     struct group_state **groups; /* by name; kept while runs refer to them */
     size_t group_count;
-    struct run *runs;    /* all runs in hand, the latest first */
-    int running;         /* those that count against max_running */
-    hora_ns last_finish; /* when the latest run was finished, monotonic; 0: none was */
-    bool admitting;      /* runs_admit is in progress */
+    struct run *runs;                /* all runs in hand, the latest first */
+    int running;                     /* those that count against max_running */
+    hora_ns last_finish;             /* when the latest run was finished, monotonic; 0: none was */
+    bool admitting;                  /* runs_admit is in progress */
+    struct run_queue waiting[LANES]; /* those without a group */
     int max_running;
     char *namespace;     /* of the keys in the store */
     char *store_address; /* without a password */
