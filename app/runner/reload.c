@@ -307,12 +307,9 @@ static void report_settings(struct runner *runner, const struct job_settings *ol
     } texts[] = {{"namespace", old->namespace, new->namespace},
                  {"store", old->store, new->store},
                  {"socket", old->socket, new->socket},
-                 {"log_directory", old->log_directory, new->log_directory},
-                 {"metrics_file", old->metrics_file, new->metrics_file},
-                 {"metrics_listen", old->metrics_listen, new->metrics_listen}};
+                 {"log_directory", old->log_directory, new->log_directory}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const char *before = texts[i].old, *after = texts[i].new;
-        if (before == after || (before != NULL && after != NULL && strcmp(before, after) == 0))
+        if (is_same_text(texts[i].old, texts[i].new))
             continue;
         event_report(runner, EVENT_WARNING, "warn", NULL, NULL,
                      "%s has changed, which takes effect when the runner is started again", texts[i].name);
