@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "text.h"
 
 /* What a clean environment takes from that of the runner. */
 static const char *const basic[] = {"PATH", "HOME", "SHELL", "USER", "LOGNAME", "LANG"};
@@ -45,6 +46,8 @@ static bool is_one_of(const char *text, size_t name_length, const char *const *n
 static size_t find(const struct environment *environment, const char *name, size_t name_length)
 {
     size_t i = 0;
+    if (environment->texts == NULL)
+        return 0; /* it is empty */
     while (i < environment->count &&
            (environment->texts[i][0] != name[0] || strncmp(environment->texts[i], name, name_length) != 0 ||
             environment->texts[i][name_length] != '='))
@@ -81,15 +84,10 @@ static void put(struct environment *environment, char *text, size_t name_length)
 
 void environment_set(struct environment *environment, const char *name, const char *value)
 {
-    size_t name_length = strlen(name);
-    size_t value_size = strlen(value) + 1;
-    char *text = memory(name_length + 1 + value_size);
-    memcpy(text, name, name_length);
-    text[name_length] = '=';
-    memcpy(text + name_length + 1, value, value_size);
+    char *text = text_format("%s=%s", name, value);
     grow(&environment->own, environment->own_count, &environment->own_room);
     environment->own[environment->own_count++] = text;
-    put(environment, text, name_length);
+    put(environment, text, strlen(name));
 }
 
 /* Takes over the variables of the runner. An entry without "=" is no variable. */
