@@ -9,6 +9,7 @@
  *               3. A text that was replaced stays in `own` until the end. */
 #include "runner/environment.h"
 
+#include <assert.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,14 +46,13 @@ static bool is_one_of(const char *text, size_t name_length, const char *const *n
 /* Returns the index of a variable; the count if there is none. */
 static size_t find(const struct environment *environment, const char *name, size_t name_length)
 {
-    size_t i = 0;
-    if (environment->texts == NULL)
-        return 0; /* it is empty */
-    while (i < environment->count &&
-           (environment->texts[i][0] != name[0] || strncmp(environment->texts[i], name, name_length) != 0 ||
-            environment->texts[i][name_length] != '='))
-        i++;
-    return i;
+    for (size_t i = 0; i < environment->count; i++) {
+        const char *text = environment->texts[i];
+        assert(text != NULL);
+        if (text[0] == name[0] && strncmp(text, name, name_length) == 0 && text[name_length] == '=')
+            return i;
+    }
+    return environment->count;
 }
 
 /* Makes room for one more pointer. */
