@@ -639,6 +639,8 @@ static int execute_text(hora__pg_link *link, const char *text, PGresult **ret_re
     int error = is_success(*ret_result) ? 0 : refuse_result(link, *ret_result, reason);
     if (link->use == HORA__PG_OWN && PQstatus(link->connection) == CONNECTION_OK)
         PQenterPipelineMode(link->connection);
+    if (link == &link->postgres->node)
+        hora__pg_take_notifications(link); /* libpq may have read some, so that the socket shows none */
     return error;
 }
 

@@ -90,7 +90,8 @@ struct hora__sqlite {
     bool is_signalled;         /* a byte is in the pipe */
 
     /* of the node */
-    int64_t seen_changes, seen_cancels; /* of hora_meta, at the latest exchange */
+    int64_t seen_changes; /* of hora_meta, at the latest exchange that has looked for new firings */
+    int64_t seen_cancels; /* of hora_meta, at the latest exchange */
     const char *const *handlers;
     int handler_count;
     int *handler_order; /* indices of `handlers`, sorted by name */

@@ -14,7 +14,10 @@
 #include "sqlite.h"
 #include "units.h"
 
-enum { ARENA_BLOCK = 64 * 1024 };
+enum {
+    ARENA_BLOCK = 64 * 1024,
+    RECENT_US = 500000, /* what was put for now, and committed in this time, is due after that */
+};
 
 /* ---- memory of the results ---- */
 
@@ -335,8 +338,18 @@ static void read_cancelled(hora__sqlite *store, const hora__lease *lease, hora__
     exchange->ret_cancelled = store->cancelled;
 }
 
+/* Whether an exchange finds what was put recently: it looks into all lanes, and not only beyond what it has
+ * seen before. */
+static bool finds_changes(const hora__exchange *exchange, int64_t now)
+{
+    for (int lane = 0; lane < HORA__LANES; lane++)
+        if (exchange->claim_limit[lane] == 0 || exchange->low[lane] > now - RECENT_US)
+            return false;
+    return true;
+}
+
 /* Notes up to which change the node has seen the store. Returns whether firings were cancelled meanwhile. */
-static bool read_changes(hora__sqlite *store)
+static bool read_changes(hora__sqlite *store, bool finds)
 {
     hora__connection *connection = &store->node;
     sqlite3_stmt *statement = hora__sqlite_use(connection, HORA__SQL_CHANGES);
@@ -344,7 +357,8 @@ static bool read_changes(hora__sqlite *store)
         return false;
     int64_t cancels = sqlite3_column_int64(statement, 1);
     bool cancelled = cancels != store->seen_cancels;
-    store->seen_changes = sqlite3_column_int64(statement, 0);
+    if (finds)
+        store->seen_changes = sqlite3_column_int64(statement, 0);
     store->seen_cancels = cancels;
     hora__sqlite_reset(statement);
     return cancelled;
@@ -369,7 +383,7 @@ static int exchange_all(hora__sqlite *store, const hora__lease *lease, hora__exc
     if (exchange->resume && !read_claimed(store, lease, exchange))
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "no memory for the claims of a node");
     claim_all(store, lease, exchange, now);
-    if (read_changes(store) || exchange->renew)
+    if (read_changes(store, finds_changes(exchange, now)) || exchange->renew)
         read_cancelled(store, lease, exchange);
     exchange->ret_reap = exchange->renew && has_ended(connection, now);
     exchange->ret_now = hora__sqlite_now(store);

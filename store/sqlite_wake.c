@@ -5,7 +5,7 @@
  * processes learn of a change by inotify: after the commit, the writer sets the times of the database file,
  * and nodes watch its attributes. Neither commits of nodes nor checkpoints do that, so a node is woken only
  * by changes that it should hear of. It then compares hora_meta.changes with what it saw at its latest
- * exchange, so that it does not wake up twice for a change of its own process.
+ * exchange that has looked for new firings, so that it does not wake up twice for a change of its own process.
  *
  * On systems without inotify, and on file systems that do not report attributes, nodes notice changes of
  * other processes when they look at everything, which is about once a second. */
@@ -113,7 +113,7 @@ int hora__sqlite_wake_fd(hora__backend *backend)
     return ((hora__sqlite *)backend)->wake_fd;
 }
 
-/* Whether another process has changed something since the latest exchange. */
+/* Whether another process has changed something since the latest exchange that has looked for it. */
 static bool has_changed(hora__sqlite *store)
 {
     hora__connection *connection = &store->node;

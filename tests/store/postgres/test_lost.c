@@ -255,6 +255,13 @@ TEST_REAL(lost_nothing_a_put_wakes_the_node, "")
     CHECK(is_readable(store->ops->wake_fd(store), 0));
     CHECK(store->ops->wake_drain(store) >= now);
 
+    /* nor one that libpq reads while it executes a text, after which the socket does not show it */
+    CHECK_OK(put_task(store, "then", 0, NULL));
+    CHECK(is_readable(store->ops->wake_fd(store), 5000));
+    CHECK_OK(hora__pg_execute(&((hora__postgres *)store)->node, "SELECT 1", &test_error));
+    CHECK(is_readable(store->ops->wake_fd(store), 0));
+    CHECK(store->ops->wake_drain(store) >= now);
+
     CHECK_OK(store->ops->wake(store, &test_error));
     CHECK(is_readable(store->ops->wake_fd(store), 5000));
     CHECK(store->ops->wake_drain(store) == INT64_MIN);

@@ -86,11 +86,12 @@ static void check_plans(hora__backend *store, const char *when)
     PQfinish(connection);
 }
 
-/* Tasks that are due in more than an hour, and a few that are due now. */
+/* Tasks that are due in more than an hour, a tenth of them with a key, and a few that are due now. */
 static void fill(int64_t far, int64_t near)
 {
-    sql("INSERT INTO @firing (id, handler, lane, planned, due) SELECT nextval('@id'), 'h', 2, @now(),"
-        " @now() + 3600000000 + g FROM generate_series(1, %lld) g",
+    sql("INSERT INTO @firing (id, handler, lane, planned, due, key) SELECT nextval('@id'), 'h', 2, t.now,"
+        " t.now + 3600000000 + g, CASE WHEN g %% 10 = 0 THEN 'key ' || t.now || ' ' || g END"
+        " FROM generate_series(1, %lld) g, (SELECT @now() AS now OFFSET 0) t",
         (long long)far);
     sql("INSERT INTO @firing (id, handler, lane, planned, due) SELECT nextval('@id'), 'h', 2, @now(),"
         " @now() - 1000 + g FROM generate_series(1, %lld) g",

@@ -30,13 +30,19 @@ static int64_t drain(hora__backend *backend)
     return backend->ops->wake_drain(backend);
 }
 
-/* One exchange, after which the node has seen all changes. */
-static void look(hora__backend *backend)
+/* One exchange, which claims up to `limit` firings of each lane. */
+static void exchange_with(hora__backend *backend, int limit)
 {
     hora__lease lease;
     hora__exchange exchange;
     CHECK_OK(backend->ops->join(backend, "n", 60000000, &lease, &reason));
-    CHECK_OK(fixture_exchange(backend, &lease, NULL, 0, NULL, 0, &exchange, &reason));
+    CHECK_OK(fixture_exchange(backend, &lease, NULL, 0, NULL, limit, &exchange, &reason));
+}
+
+/* One exchange, after which the node has seen all changes. */
+static void look(hora__backend *backend)
+{
+    exchange_with(backend, 1);
 }
 
 static int put_in(hora__backend *backend, int64_t us)
@@ -83,6 +89,28 @@ TEST_REAL(sqlite_node_does_not_wake_itself, "")
     look(backend);
     CHECK(drain(backend) != HORA__NEVER);
     (void)is_woken(backend, 0); /* the touched file, which it knows of */
+    CHECK_INT(drain(backend), HORA__NEVER);
+    fixture_close(other);
+    fixture_close(backend);
+}
+
+/* An exchange that only settles does not find what another process has put, so it must not take the wake-up
+ * for one that it knows of. Without inotify, nodes poll. */
+TEST_REAL(sqlite_node_that_only_settles_is_woken, "")
+{
+    const char *path = fixture_path("settles");
+    fixture_remove(path);
+    hora__backend *backend = open_store(path), *other = open_store(path);
+    look(backend);
+    (void)drain(backend);
+    CHECK_OK(put_in(other, 0));
+    exchange_with(backend, 0);
+#if defined(__linux__)
+    CHECK(is_woken(backend, 60000));
+    CHECK_INT(drain(backend), INT64_MIN);
+#endif
+    look(backend);
+    CHECK_OK(put_in(other, INT64_C(3600) * 1000000)); /* far: no wake-up */
     CHECK_INT(drain(backend), HORA__NEVER);
     fixture_close(other);
     fixture_close(backend);
