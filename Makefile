@@ -9,8 +9,8 @@ build     = cmake --build build/$(1) --parallel $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run demo test test-full bench bench-store soak lint format docs build install uninstall dist clean \
-	force
+.PHONY: help run demo test test-full bench bench-store bench-runner soak lint format docs build install \
+	uninstall dist clean force
 
 help:
 	@echo 'make run        build hora, and run the jobs of examples/jobs.yaml until Ctrl-C, or for SECONDS=20'
@@ -21,6 +21,7 @@ help:
 	@echo 'make bench      measure hora beside other libraries and the JDK: W1 to W12 and cron, or ONLY=W3'
 	@echo '                (bench/README.md)'
 	@echo 'make bench-store  measure the store beside other job queues, on PostgreSQL and SQLite'
+	@echo 'make bench-runner  measure hora run with a thousand jobs, beside cron'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make build      build what make install installs'
@@ -64,6 +65,14 @@ bench-store:
 	$(call configure,release) >/dev/null
 	$(call build,release) --target store-bench
 	bench/store/run build/release/bench/programs/store-bench --output build/bench-store $(ONLY)
+
+bench-runner:
+	@tools/setup --optional runner
+	$(call configure,release) >/dev/null
+	$(call build,release) --target hora_command logged_job
+	mkdir -p build/bench-runner
+	bench/runner/run build/release/app/hora build/release/tests/app/run/logged_job \
+		--markdown build/bench-runner/runner.md $(ONLY)
 
 bench:
 	@tools/setup --optional bench
