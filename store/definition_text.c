@@ -80,7 +80,7 @@ static void add_number(output *out, const char *word, int64_t value)
 /* Writes a number of millionths with as many decimals as it needs. */
 static void add_fraction(output *out, double value)
 {
-    long long millionths = (long long)(value * MILLION + 0.5);
+    long long millionths = (long long)(value * (double)MILLION + 0.5);
     char decimals[8];
     (void)snprintf(decimals, sizeof decimals, "%06lld", millionths % MILLION);
     for (size_t end = 6; end > 0 && decimals[end - 1] == '0'; end--)
@@ -278,7 +278,7 @@ static int read_fraction(input *in, double least, double most, double *ret_value
         if (*end == '.')
             for (end++; isdigit((unsigned char)*end) && unit > 0; unit /= 10)
                 millionths += (*end++ - '0') * unit;
-        double number = (double)millionths / MILLION;
+        double number = (double)millionths / (double)MILLION;
         if (fits && *end == '\0' && number >= least && number <= most) {
             *ret_value = number;
             return 0;

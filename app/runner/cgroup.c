@@ -261,8 +261,8 @@ static int set_limits(int folder, const struct job_limits *limits, char *reason,
             return -1;
     }
     if (limits->cgroup_cpu > 0) {
-        double quota = limits->cgroup_cpu * CPU_PERIOD_US;
-        (void)snprintf(value, sizeof value, "%.0f %d", quota < CPU_LEAST_US ? CPU_LEAST_US : quota,
+        long long quota = (long long)(limits->cgroup_cpu * (double)CPU_PERIOD_US + 0.5);
+        (void)snprintf(value, sizeof value, "%lld %d", quota < CPU_LEAST_US ? CPU_LEAST_US : quota,
                        CPU_PERIOD_US);
         if (set_limit(folder, "cpu.max", value, reason, size) < 0)
             return -1;
