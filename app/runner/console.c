@@ -19,8 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <hora/zone.h>
-
 #include "command.h"
 
 #define KEPT_FOR_EVENTS ((size_t)1 << 16)
@@ -30,20 +28,23 @@ enum { CAPACITY = 1 << 20, ROOM = 2 * CAPACITY, WRITES_IN_A_ROW = 16, LAST_WAIT_
 
 struct console {
     struct loop *loop;
+    const hora_zone *zone;
     struct loop_fd watch;
     bool is_json;   /* each line is an object */
     bool is_file;   /* cannot be watched, and never blocks */
     bool is_broken; /* a write has failed: nothing more is printed */
     char *bytes;
     size_t start, used; /* what waits is bytes[start] and the `used` - 1 after it */
-    long long dropped;  /* lines, since the last one that was printed */
+    bool is_behind;     /* lines of output are dropped until half of the buffer is free */
+    long long dropped;  /* lines, since the last report */
 };
 
-struct console *console_new(struct loop *loop, bool is_json)
+struct console *console_new(struct loop *loop, const hora_zone *zone, bool is_json)
 {
     struct console *console = memory(sizeof *console);
     struct stat status;
     *console = (struct console){.loop = loop,
+                                .zone = zone,
                                 .watch = {.fd = -1},
                                 .is_json = is_json,
                                 .is_file = fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode),
@@ -117,12 +118,26 @@ static bool append(struct console *console, const char *text, size_t size)
     return true;
 }
 
+void console_time(const struct console *console, hora_instant time, char *text, size_t size)
+{
+    hora_local local;
+    if (console->zone == NULL || hora_zone_to_local(console->zone, time, &local) < 0)
+        (void)hora_instant_format(time, NULL, false, text, size);
+    else
+        (void)snprintf(text, size, "%04d-%02d-%02d %02d:%02d:%02d.%03d", (int)local.year, local.month,
+                       local.day, local.hour, local.minute, local.second, (int)(local.nanosecond / 1000000));
+}
+
 /* Says how many lines were dropped, in the form of the other lines. */
 static void report_dropped(struct console *console)
 {
     char time[HORA_INSTANT_TEXT] = "", text[100], line[300];
-    (void)hora_instant_format(loop_wall(console->loop), NULL, false, time, sizeof time);
-    (void)snprintf(text, sizeof text, "%lld lines were not printed: %s", console->dropped,
+    if (console->is_json)
+        (void)hora_instant_format(loop_wall(console->loop), NULL, false, time, sizeof time);
+    else
+        console_time(console, loop_wall(console->loop), time, sizeof time);
+    (void)snprintf(text, sizeof text, "%lld line%s not printed: %s", console->dropped,
+                   console->dropped == 1 ? " was" : "s were",
                    console->is_file ? "the file could not be written" : "the reader is too slow");
     const char *form = console->is_json
                            ? "{\"time\":\"%s\",\"kind\":\"warn\",\"level\":\"warning\",\"text\":\"%s\"}"
@@ -143,12 +158,15 @@ void console_line(struct console *console, const char *text, size_t size)
     write_out(console);
 }
 
+/* Once behind, the console waits until half of the buffer is free. Otherwise it would print a few lines and a
+ * report, again and again. */
 bool console_skips_output(struct console *console)
 {
-    if (!console->is_broken && CAPACITY - console->used >= KEPT_FOR_EVENTS)
-        return false;
-    console->dropped++;
-    return true;
+    size_t needed = console->is_behind ? CAPACITY / 2 : KEPT_FOR_EVENTS;
+    console->is_behind = console->is_broken || CAPACITY - console->used < needed;
+    if (console->is_behind)
+        console->dropped++;
+    return console->is_behind;
 }
 
 /* Writes what is left, if the reader takes it in time. */

@@ -82,17 +82,6 @@ static void print_json(struct runner *runner, const json_t *event)
     free(text);
 }
 
-/* Writes the time as people read it. */
-static void local_time(struct runner *runner, hora_instant time, char *text, size_t size)
-{
-    hora_local local;
-    if (runner->local_zone == NULL || hora_zone_to_local(runner->local_zone, time, &local) < 0)
-        (void)hora_instant_format(time, NULL, false, text, size);
-    else
-        (void)snprintf(text, size, "%04d-%02d-%02d %02d:%02d:%02d.%03d", (int)local.year, local.month,
-                       local.day, local.hour, local.minute, local.second, (int)(local.nanosecond / 1000000));
-}
-
 static const char *colour_of(const struct runner *runner, enum event_level level)
 {
     static const char *const colours[] = {"", "\033[33m", "\033[31m"};
@@ -103,7 +92,7 @@ static void print_text(struct runner *runner, enum event_level level, const char
                        const char *text)
 {
     char time[40];
-    local_time(runner, loop_wall(runner->loop), time, sizeof time);
+    console_time(runner->console, loop_wall(runner->loop), time, sizeof time);
     const char *colour = colour_of(runner, level);
     char *line = text_format("%s %s%s%s%s: %s%s", time, colour, who, who[0] == '\0' ? "" : " ", kind, text,
                              colour[0] == '\0' ? "" : "\033[0m");
@@ -186,7 +175,7 @@ void event_output(struct runner *runner, const struct output_line *line)
     if (!prints || runner->options.json)
         return;
     char time[40];
-    local_time(runner, line->time, time, sizeof time);
+    console_time(runner->console, line->time, time, sizeof time);
     char *text = text_format("%s %s#%d %s%s | %.*s", time, line->run, line->attempt,
                              line->stream == STREAM_OUT ? "out" : "err", line->continued ? "+" : "",
                              (int)line->size, line->text);

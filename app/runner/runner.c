@@ -442,7 +442,7 @@ static void init(struct runner *runner, const struct jobs *jobs, const struct ru
 /* Takes the jobs into use, and runs them until the loop ends. */
 static void run(struct runner *runner, struct jobs *jobs, const char *store)
 {
-    runner->console = console_new(runner->loop, runner->options.json);
+    runner->console = console_new(runner->loop, runner->local_zone, runner->options.json);
     runner->started = loop_wall(runner->loop);
     runner_use(runner, jobs);
     runner_watch_files(runner); /* first: the files may change while the store is opened */
