@@ -112,11 +112,8 @@ void runner_stop(struct runner *runner, hora_ns within)
     runner->stopping = true;
     runner->kill_within = (within > LEAST_WAIT ? within : LEAST_WAIT) * 3 / 4;
     notify_stopping();
-    if (runner->running == 0)
-        event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopping; nothing runs");
-    else
-        event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopping; %d run%s may go on for %.1f s",
-                     runner->running, runner->running == 1 ? "" : "s", (double)within / 1e9);
+    event_report(runner, EVENT_INFO, "stop", NULL, NULL, "stopping; %d run%s may go on for %.1f s",
+                 runner->running, runner->running == 1 ? "" : "s", (double)within / 1e9);
     hand_back_what_waits(runner);
     struct stopping *stopping = memory(sizeof *stopping);
     *stopping = (struct stopping){.runner = runner, .within = within};
