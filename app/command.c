@@ -61,12 +61,16 @@ int complain_help(void)
     return STATUS_TROUBLE;
 }
 
+void out_of_memory(void)
+{
+    complain("out of memory");
+    exit(STATUS_TROUBLE);
+}
+
 void *memory(size_t size)
 {
     void *block = malloc(size);
-    if (!block) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (!block)
+        out_of_memory();
     return block;
 }

@@ -30,6 +30,9 @@ __attribute__((format(printf, 1, 2))) int complain(const char *format, ...);
 #define complain_use(...) (complain(__VA_ARGS__), complain_help())
 int complain_help(void);
 
+/* Prints that there is no memory, and exits. */
+_Noreturn void out_of_memory(void);
+
 /* Allocates memory with arbitrary contents, which the caller frees. If there is none, prints an error and
  * exits. */
 void *memory(size_t size);

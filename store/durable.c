@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -133,6 +134,22 @@ static int make_parts(hora_durable *durable, hora_error *reason)
     return error;
 }
 
+static int compare_names(const void *left, const void *right)
+{
+    const hora__named_trigger *first = left, *second = right;
+    return strcmp(first->name, second->name);
+}
+
+static void free_triggers(hora_durable *durable)
+{
+    while (durable->triggers != NULL) {
+        hora__named_trigger *named = *(hora__named_trigger **)durable->triggers; /* of the root */
+        (void)tdelete(named, &durable->triggers, compare_names);
+        hora_trigger_unref(named->trigger);
+        free(named);
+    }
+}
+
 static void free_parts(hora_durable *durable)
 {
     (void)hora_pool_free(durable->thread);
@@ -149,13 +166,9 @@ static void free_parts(hora_durable *durable)
             durable->handlers[i].drop(durable->handlers[i].arg);
         free(durable->handlers[i].name);
     }
-    for (int i = 0; i < durable->trigger_count; i++) {
-        hora_trigger_unref(durable->triggers[i].trigger);
-        free(durable->triggers[i].name);
-    }
+    free_triggers(durable);
     free(durable->handlers);
     free(durable->handler_names);
-    free(durable->triggers);
     free(durable->name);
     pthread_cond_destroy(&durable->stop_returned);
     pthread_mutex_destroy(&durable->lock);
@@ -263,25 +276,22 @@ int hora_durable_add_handler(hora_durable *durable, const char *name, hora_handl
     return 0;
 }
 
+/* Requires the lock. */
 static hora_trigger *find_trigger(const char *name, void *arg)
 {
     const hora_durable *durable = arg;
-    for (int i = 0; i < durable->trigger_count; i++)
-        if (strcmp(durable->triggers[i].name, name) == 0)
-            return durable->triggers[i].trigger;
-    return NULL;
+    hora__named_trigger key = {.name = name}, **found = tfind(&key, &durable->triggers, compare_names);
+    return found == NULL ? NULL : (*found)->trigger;
 }
 
-/* Requires the lock. `copy` is the name, which belongs to the durable scheduler if the call succeeds. */
-static int add_trigger(hora_durable *durable, char *copy, hora_trigger *trigger, hora_error *reason)
+/* Requires the lock. `named` belongs to the durable scheduler if the call succeeds. */
+static int add_trigger(hora_durable *durable, hora__named_trigger *named, hora_error *reason)
 {
-    if (find_trigger(copy, durable) != NULL)
-        return hora__store_refuse(reason, HORA_EEXIST, "name", "there is a trigger \"%s\"", copy);
-    hora__named_trigger *triggers = grow(durable->triggers, durable->trigger_count, sizeof *triggers);
-    if (triggers == NULL)
+    if (find_trigger(named->name, durable) != NULL)
+        return hora__store_refuse(reason, HORA_EEXIST, "name", "there is a trigger \"%s\"", named->name);
+    if (tsearch(named, &durable->triggers, compare_names) == NULL)
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
-    durable->triggers = triggers;
-    triggers[durable->trigger_count++] = (hora__named_trigger){copy, hora_trigger_ref(trigger)};
+    hora_trigger_ref(named->trigger);
     if (durable->node != NULL)
         hora__node_learned(durable->node, hora__durable_now(durable));
     return 0;
@@ -297,14 +307,15 @@ int hora_durable_add_trigger(hora_durable *durable, const char *name, hora_trigg
         error = hora__store_refuse(reason, HORA_EINVAL, "trigger", "trigger is NULL");
     if (error < 0)
         return error;
-    char *copy = strdup(name);
-    if (copy == NULL)
+    hora__named_trigger *named = malloc(sizeof *named + strlen(name) + 1);
+    if (named == NULL)
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
+    *named = (hora__named_trigger){strcpy((char *)(named + 1), name), trigger};
     pthread_mutex_lock(&durable->lock);
-    error = add_trigger(durable, copy, trigger, reason);
+    error = add_trigger(durable, named, reason);
     pthread_mutex_unlock(&durable->lock);
     if (error < 0) {
-        free(copy);
+        free(named);
         return error;
     }
     hora__durable_wake(durable);

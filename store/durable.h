@@ -33,7 +33,7 @@ typedef struct hora__handler {
 typedef struct hora__firing hora__firing;
 
 typedef struct hora__named_trigger {
-    char *name;
+    const char *name; /* the text follows the struct */
     hora_trigger *trigger;
 } hora__named_trigger;
 
@@ -101,8 +101,7 @@ struct hora_durable {
     hora__handler *handlers;
     const char **handler_names; /* the same, as the node wants them */
     int handler_count;
-    hora__named_trigger *triggers; /* under the lock */
-    int trigger_count;
+    void *triggers; /* hora__named_trigger by name: a tree of tsearch. Under the lock */
     atomic_uint_fast64_t random;
 
     hora_pool *thread; /* runs the loop of the node */

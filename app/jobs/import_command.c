@@ -45,10 +45,8 @@ static void print_string(FILE *out, const char *text)
     json_t *string = json_string(text);
     char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
     json_decref(string);
-    if (!quoted) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (!quoted)
+        out_of_memory();
     (void)fputs(quoted, out);
     free(quoted);
 }

@@ -18,18 +18,14 @@
 /* Sets a member and takes over the value. Without memory, ends the process as memory() does. */
 static void set(json_t *object, const char *name, json_t *value)
 {
-    if (json_object_set_new(object, name, value) < 0) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (json_object_set_new(object, name, value) < 0)
+        out_of_memory();
 }
 
 static void append(json_t *array, json_t *value)
 {
-    if (json_array_append_new(array, value) < 0) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (json_array_append_new(array, value) < 0)
+        out_of_memory();
 }
 
 static json_t *text_or_null(const char *text)
@@ -137,10 +133,8 @@ void job_schedule_hash(const struct job *job, char ret_hash[17])
     set(object, "spread", duration(job->spread));
     set(object, "name", json_string(job->name));
     char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
-    if (!text) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (!text)
+        out_of_memory();
     (void)snprintf(ret_hash, 17, "%016" PRIx64, text_hash(text));
     free(text);
     json_decref(object);

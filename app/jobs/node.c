@@ -77,10 +77,8 @@ static void report_syntax(struct tree *tree)
 {
     const yaml_parser_t *parser = &tree->parser;
     const char *problem = parser->problem ? parser->problem : "error";
-    if (parser->error == YAML_MEMORY_ERROR) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (parser->error == YAML_MEMORY_ERROR)
+        out_of_memory();
     if (parser->error == YAML_READER_ERROR) {
         struct place place = place_of_byte(tree, parser->problem_offset);
         report_problem(tree->report, &place, "not valid YAML: %s", problem);
@@ -396,10 +394,8 @@ struct node *node_parse(struct arena *arena, struct arena *texts, struct report 
         report_problem(report, &place, "the byte 0x%02x is not UTF-8", (unsigned char)text[valid]);
         return NULL;
     }
-    if (!yaml_parser_initialize(&tree.parser)) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (!yaml_parser_initialize(&tree.parser))
+        out_of_memory();
     yaml_parser_set_encoding(&tree.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&tree.parser, (const unsigned char *)text, size);
     struct node *root = parse_stream(&tree);

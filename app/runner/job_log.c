@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,8 @@ enum {
 };
 
 struct job_log_file {
-    struct job_log_file *next;
+    const char *path; /* the key in open_logs; the text follows the struct */
     int references;
-    char *path;
     int64_t max_size;
     int max_files;
     job_log_failed_fn failed;
@@ -67,7 +67,7 @@ struct job_log_file {
     char second_text[HORA_INSTANT_TEXT];
 };
 
-static struct job_log_file *open_logs; /* only the main thread uses logs */
+static void *open_logs; /* a tree of tsearch; only the main thread uses logs */
 
 /* ---- files ---- */
 
@@ -401,12 +401,16 @@ void job_log_write(struct job_log_file *log, const struct output_line *line)
 
 /* ---- open logs ---- */
 
+static int compare_paths(const void *left, const void *right)
+{
+    const struct job_log_file *first = left, *second = right;
+    return strcmp(first->path, second->path);
+}
+
 struct job_log_file *job_log_find_open(const char *path)
 {
-    struct job_log_file *log = open_logs;
-    while (log != NULL && strcmp(log->path, path) != 0)
-        log = log->next;
-    return log;
+    struct job_log_file key = {.path = path}, **found = tfind(&key, &open_logs, compare_paths);
+    return found == NULL ? NULL : *found;
 }
 
 struct job_log_file *job_log_open(const char *directory, const char *job, int64_t max_size, int max_files,
@@ -414,13 +418,13 @@ struct job_log_file *job_log_open(const char *directory, const char *job, int64_
 {
     char *path = job_log_path(directory, job);
     struct job_log_file *log = job_log_find_open(path);
-    if (log != NULL) {
-        free(path);
-    } else {
-        log = memory(sizeof *log);
-        *log = (struct job_log_file){.next = open_logs, .path = path};
-        open_logs = log;
+    if (log == NULL) {
+        log = memory(sizeof *log + strlen(path) + 1);
+        *log = (struct job_log_file){.path = strcpy((char *)(log + 1), path)};
+        if (tsearch(log, &open_logs, compare_paths) == NULL)
+            out_of_memory();
     }
+    free(path);
     log->max_size = max_size;
     log->max_files = max_files;
     log->failed = failed;
@@ -450,12 +454,8 @@ void job_log_close(struct job_log_file *log)
     job_log_flush(log);
     if (log->file >= 0)
         (void)close(log->file);
-    struct job_log_file **link = &open_logs;
-    while (*link != log)
-        link = &(*link)->next;
-    *link = log->next;
+    (void)tdelete(log, &open_logs, compare_paths);
     free(log->last_run);
     free(log->block);
-    free(log->path);
     free(log);
 }

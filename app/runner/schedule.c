@@ -107,10 +107,8 @@ static void want(struct wanted *wanted, struct job_state *state)
     wanted->payload = text_format("%s %016" PRIx64, wanted->schedule, state->hash);
     int error = job->enabled ? job_trigger_new(job, &wanted->trigger)
                              : hora_trigger_new(parked, NULL, NULL, &wanted->trigger);
-    if (error < 0) {
-        complain("out of memory");
-        exit(STATUS_TROUBLE);
-    }
+    if (error < 0)
+        out_of_memory();
 }
 
 struct agreement *agreement_new(struct runner *runner)
