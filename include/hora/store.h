@@ -141,7 +141,9 @@ HORA_API int hora_store_close(hora_store *store);
 typedef enum hora_delivery {
     /* the store records the outcome after the run: claim, run, settle */
     HORA_AT_LEAST_ONCE = 0,
-    /* the store records that the firing has ended before the run starts; a failed run is not retried */
+    /* the store records that the run starts before it does: claim, record, run, settle. After that, no other
+     * run of the firing starts, whatever becomes of this one: a failed run is not retried, and a one-shot task
+     * whose run is lost is gone */
     HORA_AT_MOST_ONCE,
     /* the handler writes in a transaction of the store's own database (hora_run_begin), and the outcome is
      * recorded in the same transaction. Not in a memory store */
@@ -154,8 +156,9 @@ typedef enum hora_if_exists {
     HORA_IF_EXISTS_REFUSE = 0,
     /* keep the task as it is; its state is reported in the result */
     HORA_IF_EXISTS_KEEP,
-    /* replace it. If the old task is running, it is not interrupted, and the new one runs afterwards. A
-     * recurring task keeps its next planned time if its schedule is the same */
+    /* replace it. If the old task is running, or a node is about to start it, the run is not interrupted, has
+     * no further attempt, and the new one runs afterwards. Only runs that may overlap (`overlap`) go on beside
+     * the new one. A recurring task keeps its next planned time if its schedule is the same */
     HORA_IF_EXISTS_REPLACE,
     /* replace it if `revision` is greater than that of the task in the store; otherwise keep it. This is for
      * declarations that every node makes at its start: an old version of the program does not undo those of a
@@ -358,9 +361,9 @@ HORA_API int hora_store_cancel(hora_store *store, const char *key, int64_t id, h
 
 /* hora_store_retime - set the time of the next run of a task
  *
- * A recurring task returns to its own times afterwards. If the task is running, the time applies to the run
- * after that; a one-shot task then runs once more. A time in the past means now. A paused task stays paused,
- * and the time applies when it is resumed.
+ * A recurring task returns to its own times afterwards. If the task is running, or a node is about to start
+ * it, the time applies to the run after that; a one-shot task then runs once more, when the first run has
+ * ended. A time in the past means now. A paused task stays paused, and the time applies when it is resumed.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_cancel; also HORA_ENOENT. */

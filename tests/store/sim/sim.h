@@ -116,6 +116,7 @@ typedef struct task {
     char key[KEY_SIZE];
     int64_t id, put_us;
     hora__definition *definition;
+    hora__definition *replaced; /* an earlier definition: a run of it may be in progress; NULL: none */
     int fail_percent, outcome_percent, retry_percent; /* how often the handler fails and sets these */
     bool put, cancelled, retimed, paused, was_paused;
     int runs;
