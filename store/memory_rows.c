@@ -216,6 +216,7 @@ void hora__row_wait(hora__memory *memory, hora__row *row, int64_t due, int64_t n
     row->owner = 0;
     row->started = false;
     row->change_due = HORA__UNCHANGED;
+    row->firings = row->firings > 0 ? row->firings : 0;
     row->due = due > now ? due : now;
     hora__row_link(memory, row);
 }

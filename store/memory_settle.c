@@ -220,6 +220,7 @@ static void fork_row(hora__memory *memory, hora__row *row, hora__row *next, cons
     row->key = NULL;
     row->paused = false;
     row->change_due = HORA__UNCHANGED;
+    row->firings = row->firings > 0 ? row->firings : 0;
     row->forked = true;
     hora__row_link(memory, row);
     hora__row_link(memory, next);

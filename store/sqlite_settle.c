@@ -208,6 +208,7 @@ static void fork_row(hora__connection *connection, hora__sqlite_row *row, const 
     hora__sqlite_run(connection, statement);
     row->paused = false;
     row->change_due = HORA__UNCHANGED;
+    row->firings = row->firings > 0 ? row->firings : 0;
     row->forked = true;
     hora__sqlite_save_row(connection, row);
 }

@@ -142,8 +142,8 @@ typedef enum hora_delivery {
     /* the store records the outcome after the run: claim, run, settle */
     HORA_AT_LEAST_ONCE = 0,
     /* the store records that the run starts before it does: claim, record, run, settle. After that, no other
-     * run of the firing starts, whatever becomes of this one: a failed run is not retried, and a one-shot task
-     * whose run is lost is gone */
+     * run of the firing starts, whatever becomes of this one: a failed run is not retried, and a one-shot
+     * task whose run is lost is gone */
     HORA_AT_MOST_ONCE,
     /* the handler writes in a transaction of the store's own database (hora_run_begin), and the outcome is
      * recorded in the same transaction. Not in a memory store */
@@ -157,8 +157,9 @@ typedef enum hora_if_exists {
     /* keep the task as it is; its state is reported in the result */
     HORA_IF_EXISTS_KEEP,
     /* replace it. If the old task is running, or a node is about to start it, the run is not interrupted, has
-     * no further attempt, and the new one runs afterwards. Only runs that may overlap (`overlap`) go on beside
-     * the new one. A recurring task keeps its next planned time if its schedule is the same */
+     * no further attempt, and the new one runs afterwards; for `count` it is no firing of the new one. Only
+     * runs that may overlap (`overlap`) go on beside the new one. A recurring task whose schedule is the same
+     * goes on: it keeps its next planned time, its attempts and its count */
     HORA_IF_EXISTS_REPLACE,
     /* replace it if `revision` is greater than that of the task in the store; otherwise keep it. This is for
      * declarations that every node makes at its start: an old version of the program does not undo those of a
