@@ -347,7 +347,8 @@ HORA_NODISCARD HORA_API int hora_store_put_postgres(hora_store *store, struct pg
  * Errors: HORA_EINVAL, HORA_EIO, HORA_ETIMEDOUT, HORA_EFORKED. */
 HORA_API int hora_store_wake(hora_store *store);
 
-/* In the calls below, a task is named by its key or, if `key` is NULL, by its id. */
+/* In the calls below, a task is named by its key, and `id` is 0; or, if `key` is NULL, by its id. A key that
+ * is not UTF-8 is refused with HORA_EINVAL. */
 
 /* hora_store_cancel - remove a task
  *
@@ -389,8 +390,8 @@ HORA_API int hora_store_resume(hora_store *store, const char *key, int64_t id, h
 
 /* hora_store_revive - let a dead task run again, with all its attempts
  *
- * It becomes due at `at`; a time in the past, also 0, means now. A recurring task continues with its own times
- * afterwards.
+ * It becomes due at `at`; a time in the past, also 0, means now. A recurring task continues with its own
+ * times afterwards.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_retime; also HORA_EEXIST (a task with its key has been put since). */
@@ -752,7 +753,8 @@ typedef enum hora_durable_event {
     HORA_DURABLE_FAILED,
 } hora_durable_event;
 
-/* Receives reports. It runs on the thread of the node, which continues when it returns. */
+/* Receives reports. It runs on the thread of the node, which continues when it returns; so it must return
+ * soon. */
 typedef void (*hora_durable_notify_fn)(hora_durable *durable, hora_durable_event event, int64_t count,
                                        const hora_error *error, void *arg);
 
@@ -796,7 +798,8 @@ typedef struct hora_durable_options {
  * Ownership: the caller owns *ret_durable and frees it with hora_durable_free. The store and the scheduler
  * must outlive it.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+ * Errors: HORA_EINVAL, HORA_EBUSY (the store has one already: open it once more for another), HORA_ENOMEM,
+ * HORA_EAGAIN, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_durable_new(hora_store *store, const hora_durable_options *options,
                                              hora_durable **ret_durable, hora_error *reason);
 
@@ -837,10 +840,11 @@ HORA_NODISCARD HORA_API int hora_durable_start(hora_durable *durable, hora_error
  * `timeout` again, but at least a second; runs that do not end even then are handed back, too, and will be
  * repeated elsewhere. Returns the number of runs that were handed back. A second call returns 0.
  *
- * Ownership: not transferred.   Threads: Any thread, except in a handler or a stop function.
- * Blocks: until all runs have ended and their outcomes are in the database, or twice the timeout.
- * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler or a stop function), HORA_EIO (the database could
- * not be reached: the lease ends by itself), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread, except in a handler, a stop function or `notify`.
+ * Blocks: until all runs have ended and their outcomes are in the database, or twice the timeout. An
+ * interrupt of the calling thread does not end the wait; its flag is set afterwards.
+ * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler, a stop function or `notify`; nothing has changed),
+ * HORA_EIO (the database could not be reached: the lease ends by itself), HORA_EFORKED. */
 HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_error *reason);
 
 /* hora_durable_free - stop a durable scheduler, and free it; NULL is allowed
@@ -850,8 +854,8 @@ HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_erro
  * lease.
  *
  * Ownership: on success it is freed, and its handlers are dropped.   Threads: Owner.
- * Blocks: until all runs have ended.   Errors: HORA_EDEADLK (called by a handler or a stop function),
- * HORA_EFORKED. */
+ * Blocks: until all runs have ended, as hora_durable_stop.
+ * Errors: HORA_EDEADLK (called by a handler, a stop function or `notify`), HORA_EFORKED. */
 HORA_API int hora_durable_free(hora_durable *durable);
 
 /* The state of a durable scheduler at one moment. */
@@ -890,7 +894,7 @@ HORA_NODISCARD HORA_API int hora_durable_get_status(hora_durable *durable, hora_
  *
  * For tests and for programs that drain a queue.
  *
- * Ownership: not transferred.   Threads: Any thread, except in a handler.
+ * Ownership: not transferred.   Threads: Any thread, except in a handler, a stop function or `notify`.
  * Blocks: until then, or for `timeout`.
  * Errors: HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_ECLOSED (stopped meanwhile), HORA_EINVAL, HORA_EDEADLK,
  * HORA_EFORKED. */
