@@ -119,6 +119,9 @@ typedef struct hora_store_options {
  * Several versions of hora may use a store at the same time, as long as they know its tables. A store that a
  * newer version has changed beyond that is refused. Messages never contain a password.
  *
+ * If the file of a SQLite store is moved, deleted or replaced while the store is open, calls that write
+ * return HORA_EIO, and nodes lose their lease. They go on when a store is at the path again.
+ *
  * Ownership: the caller owns *ret_store and closes it with hora_store_close. The clock must outlive it.
  * Threads: Any thread.   Blocks: While the database is opened.
  * Errors: HORA_EINVAL (not a valid address or option), HORA_ENOTSUP (hora was built without this database, or
