@@ -641,6 +641,8 @@ typedef int (*hora_handler_fn)(const hora_run *run, void *arg);
 
 /* hora_run_is_lost - test whether the lease of a run has ended, so that its outcome may not count
  *
+ * That is also so for a run that hora_durable_stop has handed back.
+ *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_run_is_lost(const hora_run *run);
 
@@ -721,7 +723,8 @@ HORA_API int hora_run_finish(const hora_run *run, int code);
  * roll back itself. A handler that does not call this function writes nothing.
  *
  * The transaction holds the write lock of the database: other writers, also other nodes, wait for it. Begin
- * it when everything is ready to be written.
+ * it when everything is ready to be written. The handler itself must not write to the store by other calls:
+ * they would wait for the transaction until the statement timeout. It puts tasks with hora_store_put_sqlite.
  *
  * Ownership: the connection belongs to hora and is valid until the handler returns.
  * Threads: the thread of the handler.   Blocks: While others write.

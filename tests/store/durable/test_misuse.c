@@ -97,6 +97,52 @@ TEST_REAL(an_interrupt_of_the_caller_does_not_interrupt_runs, "")
     CHECK_OK(hora_store_close(store));
 }
 
+typedef struct deaf {
+    _Atomic bool may_end, was_lost;
+} deaf;
+
+/* Ignores interrupts until it may end. */
+static int ignore_interrupts(const hora_run *run, void *arg)
+{
+    deaf *own = arg;
+    CHECK(!hora_run_is_lost(run));
+    while (!own->may_end)
+        (void)hora_sleep(HORA_MS(1));
+    own->was_lost = hora_run_is_lost(run) && hora_run_is_cancelled(run);
+    return 0;
+}
+
+/* It runs at the time of the machine, because its handler does not end by itself. */
+STORE_TEST(a_run_that_does_not_end_is_handed_back)
+{
+    hora_store *store;
+    hora_durable *durable;
+    hora_durable_status status = HORA_INIT(hora_durable_status);
+    deaf own = {.may_end = false};
+    CHECK_OK(hora_store_open(address, NULL, &store, NULL));
+    CHECK_OK(hora_durable_new(store, HORA_DURABLE_OPTIONS(.threads = 2), &durable, NULL));
+    CHECK_OK(hora_durable_add_handler(durable, "deaf", ignore_interrupts, &own, NULL, NULL));
+    CHECK_OK(hora_durable_start(durable, NULL));
+    CHECK_OK(hora_store_put(store, HORA_DURABLE_TASK(.handler = "deaf", .key = "least"), NULL, NULL));
+    CHECK_OK(hora_store_put(
+        store, HORA_DURABLE_TASK(.handler = "deaf", .key = "most", .delivery = HORA_AT_MOST_ONCE), NULL,
+        NULL));
+    while (status.running < 2 && hora_sleep(HORA_MS(1)) == 0)
+        CHECK_OK(hora_durable_get_status(durable, &status));
+    CHECK_INT(hora_durable_stop(durable, HORA_MS(10), NULL), 2);
+    CHECK_INT(hora_durable_stop(durable, HORA_MS(10), NULL), 0);
+    /* The first one waits for another node; the other one is not repeated. */
+    hora_store_stats stats = HORA_INIT(hora_store_stats);
+    CHECK_OK(hora_store_get_stats(store, &stats, NULL));
+    CHECK(stats.waiting == 1 && stats.claimed == 0 && stats.nodes == 0);
+    CHECK_INT(hora_store_cancel(store, "most", 0, NULL), HORA_CANCEL_TOO_LATE);
+    own.may_end = true;
+    CHECK_OK(hora_durable_free(durable));
+    CHECK(own.was_lost);
+    CHECK_INT(hora_store_cancel(store, "least", 0, NULL), HORA_CANCEL_REMOVED);
+    CHECK_OK(hora_store_close(store));
+}
+
 /* ---- a handler and its own task ---- */
 
 typedef struct meddler {
