@@ -287,7 +287,7 @@ X(PUT_REPLACE,                                                                  
     " payload = CASE WHEN u.recurring = 0 THEN u.payload END, lane = u.lane, history = u.history <> 0,"     \
     " series = CASE WHEN u.recurring = 0 THEN 0 WHEN f.series <> 0 THEN f.series ELSE nextval('@id') END,"  \
     " change_cancel = false, attempt = CASE WHEN u.same <> 0 OR f.owner <> 0 THEN f.attempt ELSE 0 END,"    \
-    " firings = CASE WHEN u.same <> 0 THEN f.firings WHEN f.owner <> 0 AND NOT f.started THEN -1 ELSE 0 END," \
+    " firings = CASE WHEN u.same <> 0 THEN f.firings WHEN f.owner = 0 OR f.started THEN 0 ELSE -1 END,"      \
     " gave_up = CASE WHEN u.same = 0 THEN 0 WHEN r.told > f.last_end THEN r.gave_up ELSE f.gave_up END,"  \
     " last_end = greatest(f.last_end, r.last_end), last_success = greatest(f.last_success, r.last_success)," \
     " last_code = CASE WHEN r.last_end > f.last_end THEN r.last_code ELSE f.last_code END,"                 \

@@ -5,7 +5,7 @@
  * that waits longer for the lock of another process gives up (the busy handler).
  *
  * After an error of the disk a connection is closed and opened again before its next use: the error may have
- * left it with a state of the file that is no longer true. So it is if the file is no longer at its path: what
+ * left it with a state of the file that is no longer true. So it is if the file has left its path: what
  * is written into a deleted file is lost, and another process that opens the path has another store. */
 #include <assert.h>
 #include <errno.h>

@@ -210,7 +210,7 @@ STORE_TEST(a_lost_run_is_repeated_and_its_outcome_does_not_count)
     fixture_close(&f);
 }
 
-/* A database that cannot be reached, and comes back: the file of a SQLite store has another name for a while. */
+/* A database that cannot be reached, and comes back: the file of a SQLite store is renamed for a while. */
 STORE_TEST(a_node_reports_that_its_database_is_gone_and_comes_back)
 {
     fixture f;
