@@ -30,7 +30,7 @@ enum {
     MAX_EVENTS = 400,
     MAX_LEASES = 200,
     MAX_SENT = 64,
-    KEY_SIZE = 8,
+    KEY_SIZE = 16,
 };
 
 #define EPOCH_US INT64_C(1700000000000000) /* the store's time at the start of each schedule */
