@@ -55,16 +55,23 @@
  *   outcome   a run that has ended (hora__settle_has_run) sets last_end and last_code, one that has succeeded
  *             last_success, any outcome gave_up, also in the row with the key if the row was forked. ADVANCE
  *             and DEAD set gave_up without an outcome, too
- *   firings   are counted by ADVANCE, START and FORK, and by a DONE that change_due turns into a waiting row
+ *   firings   are counted by ADVANCE, START and FORK, and by a DONE that change_due turns into a waiting row.
+ *             In a claimed row without START, a replacement sets HORA__UNCOUNTED, so that the run in progress
+ *             does not count for the new task: when it is counted, or the claim ends, it is 0. list shows 0
  *   START     is remembered in the row until the claim ends. Sent again, it changes nothing. It does not end
- *             the claim of a series, so recorded changes stay recorded. If change_cancel is recorded, it
- *             changes nothing. Of a one-shot row and of a forked row it is a DONE without an outcome
+ *             the claim, so recorded changes stay recorded, and the outcome of the run is settled as always.
+ *             If change_cancel is recorded, it changes nothing. If change_due is recorded, planned and due
+ *             stay as they are
  *   FORK      is remembered in the row, also for further attempts. Sent again, it makes no second row. A
  *             recorded change_due and `paused` move to the new row; change_cancel: there is no new row. A
  *             forked row is deleted by ADVANCE as by DONE. DEAD deletes it and moves the row with the key to
- *             the dead tasks, unless that is claimed. Its claims and records show the key of the series
+ *             the dead tasks, unless that is claimed. Its claims and records show the key of the series. If
+ *             a one-shot task has replaced the series before the FORK, the row has the contents of that, and
+ *             is deleted by every settlement, and when it is released
  *   lost      a claimed row of a dead node has run if START was accepted or its due time has come. Otherwise
  *             the attempt does not count, and there is no record
+ *   release   a row with START, of a one-shot task or forked, has no firing that could follow: it is deleted
+ *             when it is released, by RELEASE, reap or leave, unless change_due is recorded
  *
  * INVARIANTS, which the contract suite checks:
  *
@@ -98,6 +105,8 @@ enum {
 
 /* No change is recorded in a firing; see change_due above. */
 #define HORA__UNCHANGED INT64_MIN
+/* `firings` of a claimed row that was replaced: the run in progress is not a firing of the new task. */
+#define HORA__UNCOUNTED INT64_C(-1)
 /* A time that never comes. */
 #define HORA__NEVER INT64_MAX
 
@@ -176,9 +185,9 @@ typedef enum hora__settle_kind {
     HORA__SETTLE_DEAD,
     /* it was not started: owner = 0, attempt - 1, due unchanged or now if that has passed */
     HORA__SETTLE_RELEASE,
-    /* before the run of HORA_AT_MOST_ONCE: a one-shot row is deleted; a row of a series gets planned, due,
-     * attempt = 0 and firings + 1 but keeps its owner and fence, so that the series does not overlap. A later
-     * ADVANCE of that claim sets only planned, due and owner */
+    /* before the run of HORA_AT_MOST_ONCE: firings + 1, and no other claim runs this firing. The row keeps
+     * owner and fence, so that runs of the task do not overlap. A row of a series, unless it is forked, gets
+     * planned, due and attempt = 0. A later ADVANCE of that claim sets only planned, due and owner */
     HORA__SETTLE_START,
     /* before a run that may overlap: a new row for planned, due takes over the key, and this row, without it,
      * stays claimed until DONE. Refused with HORA__SETTLED_FULL if more than overlap_max rows of the series
@@ -213,6 +222,12 @@ typedef struct hora__settle {
 static inline bool hora__settle_has_run(const hora__settle *settle)
 {
     return settle->outcome != (hora_run_outcome)0 && settle->outcome != HORA_RUN_LOST && settle->run_us >= 0;
+}
+
+/* Whether a row that is released is deleted, if no change_due is recorded; see `release` and FORK. */
+static inline bool hora__release_deletes(bool started, bool forked, bool has_series)
+{
+    return (started && (forked || !has_series)) || (forked && !has_series);
 }
 
 typedef enum hora__settled {

@@ -12,11 +12,12 @@
 
 #include <hora/event.h>
 
+#include "name.h"
 #include "options.h"
 #include "reason.h"
 #include "units.h"
 
-enum { MAX_NAME = 255, MAX_HOST_NAME = 64 };
+enum { MAX_NAME = HORA__NAME_MAX, MAX_HOST_NAME = 64 };
 
 /* ---- options ---- */
 
@@ -66,7 +67,7 @@ static int check_options(const hora_durable_options *options, hora_error *reason
                             reason);
     if (error == 0 && options->name != NULL && strlen(options->name) > MAX_NAME)
         error = hora__store_refuse(reason, HORA_EINVAL, "name", "name is longer than %d bytes", MAX_NAME);
-    return error;
+    return error < 0 ? error : hora__text_check(options->name, "name", reason);
 }
 
 /* ---- making and freeing ---- */
@@ -79,7 +80,7 @@ static char *name_of_node(const char *given)
     if (gethostname(host, sizeof host) != 0)
         return strdup("unknown");
     host[MAX_HOST_NAME] = '\0';
-    return strdup(host);
+    return strdup(hora__text_check(host, "host", NULL) == 0 ? host : "unknown");
 }
 
 static void set_clocks(hora_durable *durable)
@@ -230,13 +231,6 @@ static int check_durable(const hora_durable *durable, hora_error *reason)
 
 /* ---- handlers and triggers ---- */
 
-static int check_new_name(const char *name, hora_error *reason)
-{
-    if (name == NULL || name[0] == '\0' || strlen(name) > MAX_NAME)
-        return hora__store_refuse(reason, HORA_EINVAL, "name", "a name has 1 to %d bytes", MAX_NAME);
-    return 0;
-}
-
 /* Makes room for one more element, whatever the type. */
 static void *grow(void *array, int count, size_t size)
 {
@@ -248,7 +242,7 @@ int hora_durable_add_handler(hora_durable *durable, const char *name, hora_handl
 {
     int error = check_durable(durable, reason);
     if (error == 0)
-        error = check_new_name(name, reason);
+        error = hora__name_check(name, "name", reason);
     if (error == 0 && handler == NULL)
         error = hora__store_refuse(reason, HORA_EINVAL, "handler", "handler is NULL");
     if (error == 0 && durable->phase != HORA__DURABLE_NEW)
@@ -302,7 +296,7 @@ int hora_durable_add_trigger(hora_durable *durable, const char *name, hora_trigg
 {
     int error = check_durable(durable, reason);
     if (error == 0)
-        error = check_new_name(name, reason);
+        error = hora__name_check(name, "name", reason);
     if (error == 0 && trigger == NULL)
         error = hora__store_refuse(reason, HORA_EINVAL, "trigger", "trigger is NULL");
     if (error < 0)
@@ -459,6 +453,26 @@ static int wait_for_change(hora_durable *durable, hora_ns end)
     return error;
 }
 
+/* The same for calls that an interrupt of their thread does not end: *interrupted says that there was one. */
+static int wait_uninterrupted(hora_durable *durable, hora_ns end, bool *interrupted)
+{
+    int error = wait_for_change(durable, end);
+    if (error != HORA_EINTERRUPTED)
+        return error;
+    *interrupted = true;
+    return 0;
+}
+
+/* Sets the flag of the calling thread again, which a wait has cleared. */
+static void restore_interrupt(bool interrupted)
+{
+    hora_thread *self;
+    if (!interrupted || hora_thread_self(&self) < 0)
+        return;
+    (void)hora_thread_interrupt(self);
+    (void)hora_thread_unref(self);
+}
+
 static hora_ns end_of(const hora_durable *durable, hora_ns timeout)
 {
     if (timeout == HORA_FOREVER)
@@ -466,9 +480,12 @@ static hora_ns end_of(const hora_durable *durable, hora_ns timeout)
     return hora__sum(hora_clock_now(durable->timed_waits), timeout < 0 ? 0 : timeout);
 }
 
-/* Requires the lock. True if the calling thread runs a handler or a stop function. */
+/* Requires the lock. True if the calling thread runs a handler, a stop function or `notify`: the call would
+ * wait for itself. */
 static bool is_in_handler(const hora_durable *durable)
 {
+    if (durable->has_thread && pthread_equal(durable->node_thread, pthread_self()))
+        return true;
     for (const hora__call *call = durable->calls; call != NULL; call = call->next)
         if (pthread_equal(call->thread, pthread_self()))
             return true;
@@ -478,12 +495,12 @@ static bool is_in_handler(const hora_durable *durable)
 /* ---- stop ---- */
 
 /* Requires the lock. Waits for the node's thread to leave the store; HORA_ETIMEDOUT if runs take longer. */
-static int await_stopped(hora_durable *durable, hora_ns timeout)
+static int await_stopped(hora_durable *durable, hora_ns timeout, bool *interrupted)
 {
     hora_ns end = end_of(durable, timeout);
     int error = 0;
     while (durable->phase != HORA__DURABLE_STOPPED && error == 0)
-        error = wait_for_change(durable, end);
+        error = wait_uninterrupted(durable, end, interrupted);
     return durable->phase == HORA__DURABLE_STOPPED ? 0 : error;
 }
 
@@ -517,25 +534,26 @@ static void wake_unlocked(hora_durable *durable)
 }
 
 /* Requires the lock. Returns the number of runs that were handed back. */
-static int stop_node(hora_durable *durable, hora_ns timeout)
+static int stop_node(hora_durable *durable, hora_ns timeout, bool *interrupted)
 {
     durable->phase = HORA__DURABLE_STOPPING;
     wake_unlocked(durable);
-    if (await_stopped(durable, timeout) == 0)
+    if (await_stopped(durable, timeout, interrupted) == 0)
         return 0;
     (void)stop_all(durable);
     wake_unlocked(durable);
     /* The node's thread calls the stop functions after its call to the store, which has a time limit. */
     while (durable->phase != HORA__DURABLE_STOPPED && is_telling(durable))
-        if (wait_for_change(durable, HORA_FOREVER) < 0)
+        if (wait_uninterrupted(durable, HORA_FOREVER, interrupted) < 0)
             break;
-    if (await_stopped(durable, timeout < HORA_SECONDS(1) ? HORA_SECONDS(1) : timeout) == 0)
+    if (await_stopped(durable, timeout < HORA_SECONDS(1) ? HORA_SECONDS(1) : timeout, interrupted) == 0)
         return 0;
     int left = stop_all(durable);
     durable->leave_now = true;
     wake_unlocked(durable);
     while (durable->phase != HORA__DURABLE_STOPPED)
-        (void)wait_for_change(durable, HORA_FOREVER); /* one call to the store, which has a time limit */
+        (void)wait_uninterrupted(durable, HORA_FOREVER,
+                                 interrupted); /* one call to the store, which has a time limit */
     return left;
 }
 
@@ -546,20 +564,23 @@ int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_error *reason
     int result = check_durable(durable, reason);
     if (result < 0)
         return result;
-    hora__store_set_woken(durable->store, NULL, NULL);
     pthread_mutex_lock(&durable->lock);
-    if (is_in_handler(durable)) {
-        pthread_mutex_unlock(&durable->lock);
+    bool would_wait_for_itself = is_in_handler(durable);
+    pthread_mutex_unlock(&durable->lock);
+    if (would_wait_for_itself)
         return hora__store_refuse(reason, HORA_EDEADLK, NULL, "a handler cannot stop its own scheduler");
-    }
+    bool interrupted = false;
+    hora__store_set_woken(durable->store, NULL, NULL); /* its lock comes before that of the scheduler */
+    pthread_mutex_lock(&durable->lock);
     if (durable->phase == HORA__DURABLE_STARTED)
-        result = stop_node(durable, timeout);
+        result = stop_node(durable, timeout, &interrupted);
     else if (durable->phase == HORA__DURABLE_STOPPING) /* another thread stops it */
-        (void)await_stopped(durable, HORA_FOREVER);
+        (void)await_stopped(durable, HORA_FOREVER, &interrupted);
     else
         durable->phase = HORA__DURABLE_STOPPED;
     int error = durable->leave_error;
     pthread_mutex_unlock(&durable->lock);
+    restore_interrupt(interrupted);
     if (error < 0 && result >= 0)
         return hora__store_refuse(reason, HORA_EIO, NULL,
                                   "the store could not be told (%s); the lease of the node ends by itself",
@@ -576,10 +597,12 @@ int hora_durable_free(hora_durable *durable)
     if (error == HORA_EFORKED || error == HORA_EDEADLK)
         return error;
     hora_store *store = durable->store;
+    bool interrupted = false;
     pthread_mutex_lock(&durable->lock);
     while (durable->running != NULL || durable->calls != NULL) /* runs that hora_durable_stop handed back */
-        (void)wait_for_change(durable, HORA_FOREVER);
+        (void)wait_uninterrupted(durable, HORA_FOREVER, &interrupted);
     pthread_mutex_unlock(&durable->lock);
+    restore_interrupt(interrupted);
     free_parts(durable);
     atomic_store(&store->durables, 0);
     return 0;

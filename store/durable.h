@@ -122,6 +122,8 @@ struct hora_durable {
     hora__call *calls;            /* of handlers and stop functions */
     hora__firing *to_stop;        /* detached runs whose stop function is to be called */
     pthread_cond_t stop_returned; /* a stop function has returned */
+    pthread_t node_thread;        /* runs the loop of the node, */
+    bool has_thread;              /* if this is true */
     bool stop_all;                /* hora_durable_stop no longer waits for runs to end by themselves */
     int64_t taken_over;
     struct hora__waiter *waiters;

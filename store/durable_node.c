@@ -402,6 +402,7 @@ static void leave(hora_durable *durable)
     int error = joined == NULL ? 0 : backend->ops->leave(backend, &lease, &reason);
     pthread_mutex_lock(&durable->lock);
     durable->leave_error = error;
+    durable->has_thread = false;
     durable->phase = HORA__DURABLE_STOPPED;
     hora__durable_changed(durable);
     pthread_mutex_unlock(&durable->lock);
@@ -413,6 +414,10 @@ int hora__durable_loop(void *arg, void **ret_result)
     (void)ret_result;
     loop state = {.durable = arg};
     state.next_reap = hora__durable_now(state.durable); /* a node that restarts finds what it left */
+    pthread_mutex_lock(&state.durable->lock);
+    state.durable->node_thread = pthread_self();
+    state.durable->has_thread = true;
+    pthread_mutex_unlock(&state.durable->lock);
     for (;;) {
         hora_ns until;
         hand_over(state.durable);

@@ -240,7 +240,9 @@ bool hora_run_is_lost(const hora_run *run)
     hora__firing *firing = hora__firing_of(run);
     hora_durable *durable = firing->durable;
     pthread_mutex_lock(&durable->lock);
-    bool lost = firing->held.lost || !hora__node_has_lease(durable->node, hora__durable_now(durable));
+    /* A run that is in progress when the node has left was handed back. */
+    bool lost = firing->held.lost || durable->phase == HORA__DURABLE_STOPPED ||
+                !hora__node_has_lease(durable->node, hora__durable_now(durable));
     pthread_mutex_unlock(&durable->lock);
     return lost;
 }

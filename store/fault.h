@@ -41,6 +41,9 @@
     X(STEP_KEEPS_WAITING, "what waits is not handed back when the store's clock was set")              \
     X(STORE_KEEPS_LONG_LEASE, "a lease is not shortened when the store's clock was set back")          \
     X(STORE_RENEWS_ENDED, "a lease that has ended is extended")                                        \
+    X(START_IS_THE_END, "the outcome of a run that was started at most once is not sent")              \
+    X(STORE_START_ENDS, "START ends the claim of a one-shot task, so that its runs may overlap")       \
+    X(STORE_REPEATS, "a one-shot task whose started run is lost runs again")                           \
     X(STORE_STARTS_AGAIN, "START does not advance a series")                                           \
     X(STORE_FULL_MISCOUNTS, "firings that wait for another attempt do not count for overlap_max")
 

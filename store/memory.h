@@ -172,7 +172,7 @@ void hora__row_wait(hora__memory *memory, hora__row *row, int64_t due, int64_t n
 /* Removes a row, living or dead, from the store and frees it. */
 void hora__row_delete(hora__memory *memory, hora__row *row);
 /* Hands a claimed row back: changes that are recorded in it take effect. If `uncount`, the attempt does not
- * count. */
+ * count. A row whose run has started, and which no firing follows, is deleted. */
 void hora__row_release(hora__memory *memory, hora__row *row, bool uncount, int64_t now);
 
 /* A record without contents; NULL: no memory. */

@@ -122,7 +122,7 @@ static void replace_row(hora__memory *memory, hora__row *row, hora__row *draft, 
     row->revision = draft->revision;
     row->change_cancel = false;
     if (!same_time) {
-        row->firings = 0;
+        row->firings = row->owner != 0 && !row->started ? HORA__UNCOUNTED : 0;
         row->gave_up = 0;
         if (row->owner != 0) {
             row->change_due = draft->due;

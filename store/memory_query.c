@@ -62,7 +62,7 @@ static void show_row(const hora__row *row, shown_task *shown)
         .attempts = row->attempt,
         .fence = row->fence,
         .node = row->owner,
-        .firings = row->firings,
+        .firings = row->firings > 0 ? row->firings : 0,
         .failures_in_a_row = row->gave_up,
         .last_end = hora__instant_of_us(row->last_end),
         .last_code = row->last_code,

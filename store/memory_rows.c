@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
+
 hora__blob *hora__blob_new(const void *data, size_t size)
 {
     assert(data != NULL || size == 0);
@@ -214,6 +216,7 @@ void hora__row_wait(hora__memory *memory, hora__row *row, int64_t due, int64_t n
     row->owner = 0;
     row->started = false;
     row->change_due = HORA__UNCHANGED;
+    row->firings = row->firings > 0 ? row->firings : 0;
     row->due = due > now ? due : now;
     hora__row_link(memory, row);
 }
@@ -221,7 +224,9 @@ void hora__row_wait(hora__memory *memory, hora__row *row, int64_t due, int64_t n
 void hora__row_release(hora__memory *memory, hora__row *row, bool uncount, int64_t now)
 {
     assert(row->owner != 0);
-    if (row->change_cancel) {
+    bool ends = hora__release_deletes(row->started && !HORA__STORE_FAULT(STORE_REPEATS), row->forked,
+                                      row->series != NULL);
+    if (row->change_cancel || (ends && row->change_due == HORA__UNCHANGED)) {
         hora__row_delete(memory, row);
         return;
     }

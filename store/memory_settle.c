@@ -134,8 +134,7 @@ static void settle_advance(hora__memory *memory, hora__row *row, const hora__set
 static void end_claim(hora__memory *memory, hora__row *row, const hora__settle *settle, int64_t now)
 {
     if (row->change_cancel || row->change_due != HORA__UNCHANGED) {
-        bool ended = settle->kind == HORA__SETTLE_DONE || settle->kind == HORA__SETTLE_ADVANCE ||
-                     settle->kind == HORA__SETTLE_START;
+        bool ended = settle->kind == HORA__SETTLE_DONE || settle->kind == HORA__SETTLE_ADVANCE;
         if (ended && !row->started)
             row->firings++;
         hora__row_release(memory, row, false, now);
@@ -150,7 +149,10 @@ static void end_claim(hora__memory *memory, hora__row *row, const hora__settle *
         hora__row_delete(memory, row); /* another row plans the next firing */
         break;
     case HORA__SETTLE_RETRY:
-        hora__row_wait(memory, row, due_of(settle, now), now);
+        if (!row->forked || row->series != NULL)
+            hora__row_wait(memory, row, due_of(settle, now), now);
+        else
+            hora__row_delete(memory, row); /* its contents are those of the task that replaced it */
         break;
     case HORA__SETTLE_DEAD:
         settle_dead(memory, row);
@@ -159,24 +161,26 @@ static void end_claim(hora__memory *memory, hora__row *row, const hora__settle *
         hora__row_release(memory, row, true, now);
         break;
     case HORA__SETTLE_DONE:
-    case HORA__SETTLE_START:
     default:
         hora__row_delete(memory, row);
         break;
     }
 }
 
-/* START of a row that stays: it shows the next firing, but is still claimed. */
-static void start_series(hora__row *row, const hora__settle *settle, int64_t now)
+/* START: the row stays claimed. That of a series shows the next firing, unless a change is recorded, which
+ * says when that is. */
+static void start_row(hora__row *row, const hora__settle *settle, int64_t now)
 {
     if (row->started || row->change_cancel || HORA__STORE_FAULT(STORE_STARTS_AGAIN))
         return;
     row->started = true;
     row->ran_planned = settle->ran_planned;
+    row->firings++;
+    if (row->series == NULL || row->forked || row->change_due != HORA__UNCHANGED)
+        return;
     row->planned = planned_of(settle, now);
     row->due = due_of(settle, now);
     row->attempt = 0;
-    row->firings++;
 }
 
 static bool is_full(const hora__row *row, int overlap_max)
@@ -216,6 +220,7 @@ static void fork_row(hora__memory *memory, hora__row *row, hora__row *next, cons
     row->key = NULL;
     row->paused = false;
     row->change_due = HORA__UNCHANGED;
+    row->firings = row->firings > 0 ? row->firings : 0;
     row->forked = true;
     hora__row_link(memory, row);
     hora__row_link(memory, next);
@@ -247,8 +252,8 @@ static hora__settled settle_one(hora__memory *memory, const hora__settle *settle
         return HORA__SETTLED_STALE;
     if (settle->kind == HORA__SETTLE_FORK)
         return settle_fork(memory, row, settle, now, supply);
-    if (settle->kind == HORA__SETTLE_START && row->series != NULL && !row->forked) {
-        start_series(row, settle, now);
+    if (settle->kind == HORA__SETTLE_START && !(HORA__STORE_FAULT(STORE_START_ENDS) && row->series == NULL)) {
+        start_row(row, settle, now);
         return HORA__SETTLED_OK;
     }
     record_run(memory, row, settle, now, supply);

@@ -40,6 +40,18 @@ static int character_length(const unsigned char *text)
     return 0;
 }
 
+int hora__text_check(const char *text, const char *field, hora_error *reason)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (size_t i = 0; text != NULL && bytes[i] != '\0';) {
+        int length = character_length(bytes + i);
+        if (length == 0)
+            return hora__store_refuse(reason, HORA_EINVAL, field, "%s is not UTF-8 at byte %zu", field, i);
+        i += (size_t)length;
+    }
+    return 0;
+}
+
 int hora__name_check(const char *name, const char *field, hora_error *reason)
 {
     assert(field != NULL);
@@ -51,12 +63,5 @@ int hora__name_check(const char *name, const char *field, hora_error *reason)
     if (size > HORA__NAME_MAX)
         return hora__store_refuse(reason, HORA_EINVAL, field, "%s has %zu bytes, which is more than %d",
                                   field, size, HORA__NAME_MAX);
-    const unsigned char *bytes = (const unsigned char *)name;
-    for (size_t i = 0; i < size;) {
-        int length = character_length(bytes + i);
-        if (length == 0)
-            return hora__store_refuse(reason, HORA_EINVAL, field, "%s is not UTF-8 at byte %zu", field, i);
-        i += (size_t)length;
-    }
-    return 0;
+    return hora__text_check(name, field, reason);
 }

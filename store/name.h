@@ -11,4 +11,8 @@ enum { HORA__NAME_MAX = 255 };
  * UTF-8. */
 int hora__name_check(const char *name, const char *field, hora_error *reason);
 
+/* Checks a text that is compared with names, which may be of any length; NULL is allowed. HORA_EINVAL: it is
+ * not UTF-8. */
+int hora__text_check(const char *text, const char *field, hora_error *reason);
+
 #endif

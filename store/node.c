@@ -325,9 +325,8 @@ void hora__node_outcome(hora__node *node, hora__held *held, const hora__run_end 
                         hora__settle *ret_settle)
 {
     assert(held->state == HORA__HELD_RUNNING);
-    hora__rules_after(held->definition, held->trigger, &held->claim, held->asked, end,
-                      (now - held->started_at) / 1000, hora__node_store_time(node, now),
-                      node->config.random(node->config.arg), ret_settle);
+    hora__rules_after(held->definition, held->trigger, &held->claim, end, (now - held->started_at) / 1000,
+                      hora__node_store_time(node, now), node->config.random(node->config.arg), ret_settle);
     ret_settle->owner = held->owner;
     ret_settle->note = end->note;
 }
@@ -375,7 +374,7 @@ void hora__node_ended(hora__node *node, hora__held *held, const hora__run_end *e
         node->settled_count++;
         return;
     }
-    if (settled || held->settle.kind == 0) {
+    if (settled || (HORA__STORE_FAULT(START_IS_THE_END) && held->asked == HORA__SETTLE_START)) {
         hora__held_free(node, held);
         return;
     }

@@ -242,8 +242,6 @@ static bool was_accepted(const hora__node *node, const hora__held *held)
 
 static void answered_ask(hora__node *node, hora__held *held, hora__settled settled, hora_ns now)
 {
-    if (settled == HORA__SETTLED_STALE && was_accepted(node, held))
-        settled = HORA__SETTLED_OK;
     if (settled == HORA__SETTLED_OK || HORA__STORE_FAULT(FULL_RUNS)) {
         accepted(node, held, now);
     } else if (settled == HORA__SETTLED_FULL) {
@@ -260,9 +258,7 @@ static void answered_ask(hora__node *node, hora__held *held, hora__settled settl
 static bool answered_end(hora__node *node, hora__held *held, hora__settled settled)
 {
     bool ran = hora__settle_has_run(&held->settle);
-    /* START has deleted a firing that may overlap: see hora__rules_after. */
-    bool deleted = held->asked == HORA__SETTLE_START && held->definition->overlap == HORA_OVERLAP_ALLOW;
-    bool stale = settled == HORA__SETTLED_STALE && ran && !deleted && !was_accepted(node, held);
+    bool stale = settled == HORA__SETTLED_STALE && ran && !was_accepted(node, held);
     hora__held_free(node, held);
     return stale;
 }

@@ -28,13 +28,19 @@
  *
  *   1 DONE   2 ADVANCE   3 RETRY   4 DEAD   5 RELEASE   6 START
  *
- * START of a row of a series is the only one that leaves the row claimed. */
+ * START is the only one that leaves the row claimed. */
 #define MATCHES "f.id = s.id AND f.owner = s.owner AND f.fence = s.fence AND f.owner <> 0"
-#define HELD    "(s.kind = 6 AND f.series <> 0 AND NOT f.forked AND (f.started OR f.change_cancel))"
-#define STARTS  "(s.kind = 6 AND f.series <> 0 AND NOT f.forked)"
-#define GOES                                                          \
-    "(f.change_cancel OR (f.change_due IS NULL AND (s.kind IN (1, 4)" \
-    " OR (s.kind = 6 AND (f.series = 0 OR f.forked)) OR (s.kind = 2 AND f.forked))))"
+#define HELD    "(s.kind = 6 AND (f.started OR f.change_cancel))"
+/* A START that moves the row on to the next firing, and one that leaves its times as they are. */
+#define MOVES  "(s.kind = 6 AND f.series <> 0 AND NOT f.forked AND f.change_due IS NULL)"
+#define STARTS "(s.kind = 6)"
+/* No firing follows a row that is released: hora__release_deletes. */
+#define ENDS(row)                                                                               \
+    "((" row ".started AND (" row ".forked OR " row ".series = 0)) OR (" row ".forked AND " row \
+    ".series = 0))"
+#define GOES                                                                           \
+    "(s.kind <> 6 AND (f.change_cancel OR (f.change_due IS NULL AND (s.kind IN (1, 4)" \
+    " OR (s.kind = 2 AND f.forked) OR (f.forked AND f.series = 0) OR (s.kind = 5 AND " ENDS("f") ")))))"
 
 #define SETTLE_INPUT                                                                                        \
     "WITH t AS MATERIALIZED (SELECT @now() AS now), s AS MATERIALIZED (SELECT u.id, u.owner, u.fence,"      \
@@ -52,14 +58,17 @@
     ", s.has_run, s.gave_up, s.now" more "),"
 
 #define SETTLE_STAY(more)                                                                                    \
-    " stay AS (UPDATE @firing f SET planned = CASE WHEN " STARTS " THEN s.planned"                           \
+    " stay AS (UPDATE @firing f SET planned = CASE WHEN " MOVES " THEN s.planned WHEN " STARTS               \
+    " THEN f.planned"                                                                                        \
     " WHEN f.change_due IS NOT NULL THEN greatest(f.change_due, s.now) WHEN s.kind = 2 THEN s.planned ELSE " \
     "f.planned END,"                                                                                         \
-    " due = greatest(s.now, CASE WHEN " STARTS " THEN s.due WHEN f.change_due IS NOT NULL"                   \
-    " THEN f.change_due WHEN s.kind IN (2, 3) THEN s.due ELSE f.due END),"                                   \
-    " attempt = CASE WHEN s.kind IN (2, 6) OR f.change_due IS NOT NULL THEN 0"                               \
+    " due = CASE WHEN " STARTS " AND NOT " MOVES " THEN f.due ELSE greatest(s.now, CASE WHEN " MOVES         \
+    " THEN s.due"                                                                                            \
+    " WHEN f.change_due IS NOT NULL THEN f.change_due WHEN s.kind IN (2, 3) THEN s.due ELSE f.due END) END," \
+    " attempt = CASE WHEN " STARTS " AND NOT " MOVES " THEN f.attempt"                                       \
+    " WHEN s.kind IN (2, 6) OR f.change_due IS NOT NULL THEN 0"                                              \
     " WHEN s.kind = 5 THEN greatest(f.attempt - 1, 0) ELSE f.attempt END,"                                   \
-    " firings = f.firings + CASE WHEN s.kind IN (1, 2, 6) AND NOT f.started THEN 1 ELSE 0 END,"              \
+    " firings = greatest(0, f.firings + CASE WHEN s.kind IN (1, 2, 6) AND NOT f.started THEN 1 ELSE 0 END)," \
     " owner = CASE WHEN " STARTS " THEN f.owner ELSE 0 END,"                                                 \
     " change_due = CASE WHEN " STARTS " THEN f.change_due END, started = " STARTS ","                        \
     " ran_planned = s.ran_planned,"                                                                          \
@@ -152,7 +161,8 @@
     " a AS MATERIALIZED (SELECT l.*, 1 + (SELECT count(*) FROM @firing o WHERE o.series = l.series"        \
     " AND o.series <> 0 AND o.id <> l.id AND o.forked) > l.overlap_max AS is_full"                         \
     " FROM l),"                                                                                            \
-    " c AS (UPDATE @firing f SET key = NULL, forked = true, change_due = NULL, paused = false FROM a"      \
+    " c AS (UPDATE @firing f SET key = NULL, forked = true, change_due = NULL, paused = false, firings = " \
+    "greatest(0, f.firings) FROM a"                                                                        \
     " WHERE f.id = a.id AND NOT a.is_full AND NOT a.forked AND NOT a.change_cancel RETURNING a.*),"        \
     " i AS (INSERT INTO @firing (id, series, handler, key, lane, paused, history, firings, gave_up,"       \
     " last_end, last_code, last_success, revision, planned, due, definition, payload) SELECT "             \
@@ -197,34 +207,34 @@
 /* ---- releasing: reap ($3 is 0) and leave ($3 is 1) ----
  *
  * A row that is not due yet cannot have run: its attempt does not count, and it gets no record. */
-#define RAN "($3::bigint = 0 AND (v.started OR v.due <= v.now))"
-#define RELEASE                                                                                           \
-    "WITH v AS MATERIALIZED (SELECT f.*, t.now FROM @firing f, (SELECT @now() AS now OFFSET 0) t"         \
-    " WHERE f.owner = ANY ($1" NUMBERS ") AND f.owner <> 0 ORDER BY f.id LIMIT $2::bigint"                \
-    " FOR UPDATE OF f SKIP LOCKED),"                                                                      \
-    " gone AS (DELETE FROM @firing f USING v WHERE f.id = v.id AND v.change_cancel"                       \
-    " RETURNING f.id, f.series),"                                                                         \
-    " stay AS (UPDATE @firing f SET owner = 0, started = false, change_due = NULL,"                       \
-    " planned = CASE WHEN v.change_due IS NULL THEN v.planned ELSE greatest(v.change_due, v.now) END,"    \
-    " due = greatest(v.now, coalesce(v.change_due, v.due)),"                                              \
-    " attempt = CASE WHEN v.change_due IS NOT NULL THEN 0 WHEN " RAN " THEN v.attempt"                    \
-    " ELSE greatest(v.attempt - 1, 0) END FROM v WHERE f.id = v.id AND NOT v.change_cancel"               \
-    " RETURNING f.id),"                                                                                   \
-    " ended AS MATERIALIZED (SELECT DISTINCT g.series FROM gone g WHERE g.series <> 0 AND NOT EXISTS"     \
-    " (SELECT 1 FROM @firing o WHERE o.series = g.series AND o.series <> 0"                               \
-    " AND o.id NOT IN (SELECT id FROM gone))),"                                                           \
-    " record AS (INSERT INTO @history " RECORD_COLUMNS " SELECT v.id, v.handler, coalesce(v.key, r.key)," \
-    " 4, 0, CASE WHEN v.started THEN v.ran_planned ELSE v.planned END, 0, v.now,"                         \
-    " CASE WHEN v.started THEN 1 ELSE v.attempt END, v.fence, v.owner, 0, NULL"                           \
-    " FROM v LEFT JOIN @series r ON v.series <> 0 AND r.id = v.series WHERE v.history AND " RAN "),"      \
-    " freed AS (DELETE FROM @series r USING ended e WHERE r.id = e.series)"                               \
+#define RAN    "($3::bigint = 0 AND (v.started OR v.due <= v.now))"
+#define LEAVES "(v.change_cancel OR (v.change_due IS NULL AND " ENDS("v") "))"
+#define RELEASE                                                                                            \
+    "WITH v AS MATERIALIZED (SELECT f.*, t.now FROM @firing f, (SELECT @now() AS now OFFSET 0) t"          \
+    " WHERE f.owner = ANY ($1" NUMBERS ") AND f.owner <> 0 ORDER BY f.id LIMIT $2::bigint"                 \
+    " FOR UPDATE OF f SKIP LOCKED),"                                                                       \
+    " gone AS (DELETE FROM @firing f USING v WHERE f.id = v.id AND " LEAVES " RETURNING f.id, f.series),"  \
+    " stay AS (UPDATE @firing f SET owner = 0, started = false, change_due = NULL, firings = greatest(0, " \
+    "v.firings),"                                                                                          \
+    " planned = CASE WHEN v.change_due IS NULL THEN v.planned ELSE greatest(v.change_due, v.now) END,"     \
+    " due = greatest(v.now, coalesce(v.change_due, v.due)),"                                               \
+    " attempt = CASE WHEN v.change_due IS NOT NULL THEN 0 WHEN " RAN " THEN v.attempt"                     \
+    " ELSE greatest(v.attempt - 1, 0) END FROM v WHERE f.id = v.id AND NOT " LEAVES " RETURNING f.id),"    \
+    " ended AS MATERIALIZED (SELECT DISTINCT g.series FROM gone g WHERE g.series <> 0 AND NOT EXISTS"      \
+    " (SELECT 1 FROM @firing o WHERE o.series = g.series AND o.series <> 0"                                \
+    " AND o.id NOT IN (SELECT id FROM gone))),"                                                            \
+    " record AS (INSERT INTO @history " RECORD_COLUMNS " SELECT v.id, v.handler, coalesce(v.key, r.key),"  \
+    " 4, 0, CASE WHEN v.started THEN v.ran_planned ELSE v.planned END, 0, v.now,"                          \
+    " CASE WHEN v.started THEN 1 ELSE v.attempt END, v.fence, v.owner, 0, NULL"                            \
+    " FROM v LEFT JOIN @series r ON v.series <> 0 AND r.id = v.series WHERE v.history AND " RAN "),"       \
+    " freed AS (DELETE FROM @series r USING ended e WHERE r.id = e.series)"                                \
     " SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM stay)"
 
 /* ---- looking ---- */
 
 #define LIST_COLUMNS                                                                                      \
     "f.id, f.handler, f.key, CASE WHEN f.owner <> 0 THEN 2 WHEN f.paused THEN 3 ELSE 1 END,"              \
-    " f.series <> 0, f.revision, f.planned, f.due, f.attempt, f.fence, f.owner, f.firings,"               \
+    " f.series <> 0, f.revision, f.planned, f.due, f.attempt, f.fence, f.owner, greatest(0, f.firings),"  \
     " CASE WHEN r.told > f.last_end THEN r.gave_up ELSE f.gave_up END, greatest(f.last_end, r.last_end)," \
     " CASE WHEN r.last_end > f.last_end THEN r.last_code ELSE f.last_code END,"                           \
     " greatest(f.last_success, r.last_success), f.lane, coalesce(r.payload, f.payload),"                  \
@@ -277,7 +287,7 @@ X(PUT_REPLACE,                                                                  
     " payload = CASE WHEN u.recurring = 0 THEN u.payload END, lane = u.lane, history = u.history <> 0,"     \
     " series = CASE WHEN u.recurring = 0 THEN 0 WHEN f.series <> 0 THEN f.series ELSE nextval('@id') END,"  \
     " change_cancel = false, attempt = CASE WHEN u.same <> 0 OR f.owner <> 0 THEN f.attempt ELSE 0 END,"    \
-    " firings = CASE WHEN u.same <> 0 THEN f.firings ELSE 0 END,"                                           \
+    " firings = CASE WHEN u.same <> 0 THEN f.firings WHEN f.owner = 0 OR f.started THEN 0 ELSE -1 END,"      \
     " gave_up = CASE WHEN u.same = 0 THEN 0 WHEN r.told > f.last_end THEN r.gave_up ELSE f.gave_up END,"  \
     " last_end = greatest(f.last_end, r.last_end), last_success = greatest(f.last_success, r.last_success)," \
     " last_code = CASE WHEN r.last_end > f.last_end THEN r.last_code ELSE f.last_code END,"                 \

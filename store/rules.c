@@ -488,7 +488,7 @@ static hora__settle after_failure(const hora__definition *definition, const hora
 }
 
 void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
-                       int asked, const hora__run_end *end, int64_t run_us, int64_t now, uint64_t random,
+                       const hora__run_end *end, int64_t run_us, int64_t now, uint64_t random,
                        hora__settle *ret_settle)
 {
     hora__claim own = *claim;
@@ -505,9 +505,6 @@ void hora__rules_after(const hora__definition *definition, const hora_trigger *n
         settle.outcome = HORA_RUN_SUCCEEDED;
     }
     leave_out_busy(definition, next, &own, run_us, now, &settle);
-    /* START has deleted the row of a one-shot task. */
-    if (asked == HORA__SETTLE_START && !is_recurring(definition))
-        settle.kind = (hora__settle_kind)0;
     settle.code = end->code;
     settle.run_us = run_us;
     settle.history = own.history;

@@ -50,13 +50,10 @@ typedef struct hora__run_end {
     hora__bytes note;
 } hora__run_end;
 
-/* The settlement after a run. `end` is what the handler said, `run_us` how long it took. `asked` is the
- * kind of settlement that was sent before the run, START or FORK, or 0. `random` is a random number, for
- * jitter. The caller adds owner and note. A one-shot task with START needs no settlement: the kind is 0. A
- * firing that may overlap and had START is usually stale, because START has deleted it, unless it was
- * cancelled before. */
+/* The settlement after a run. `end` is what the handler said, `run_us` how long it took. `random` is a
+ * random number, for jitter. The caller adds owner and note. */
 void hora__rules_after(const hora__definition *definition, const hora_trigger *next, const hora__claim *claim,
-                       int asked, const hora__run_end *end, int64_t run_us, int64_t now, uint64_t random,
+                       const hora__run_end *end, int64_t run_us, int64_t now, uint64_t random,
                        hora__settle *ret_settle);
 
 #endif

@@ -186,6 +186,8 @@ void hora__sqlite_delete_row(hora__connection *connection, const hora__sqlite_ro
 /* Ends a claim: applies the changes that are recorded in the row and writes it. If none is recorded, the
  * caller has set what follows, or wants the row deleted if `gone` is true. */
 void hora__sqlite_end_claim(hora__connection *connection, hora__sqlite_row *row, bool gone, int64_t now);
+/* Hands a claimed row back. A row whose run has started, and which no firing follows, is deleted. */
+void hora__sqlite_release_row(hora__connection *connection, hora__sqlite_row *row, int64_t now);
 /* Moves a row to the dead tasks. */
 void hora__sqlite_bury_row(hora__connection *connection, const hora__sqlite_row *row);
 /* A new id. */

@@ -5,7 +5,8 @@
  * that waits longer for the lock of another process gives up (the busy handler).
  *
  * After an error of the disk a connection is closed and opened again before its next use: the error may have
- * left it with a state of the file that is no longer true. */
+ * left it with a state of the file that is no longer true. So it is if the file has left its path: what
+ * is written into a deleted file is lost, and another process that opens the path has another store. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -128,11 +129,27 @@ void hora__sqlite_disconnect(hora__connection *connection)
     *connection = (hora__connection){.store = store, .reopen = true};
 }
 
+static int refuse_moved(const hora__connection *connection, hora_error *reason)
+{
+    return hora__store_refuse(reason, HORA_EIO, NULL, "%.120s: the file was moved, deleted or replaced",
+                              connection->store->path);
+}
+
+/* SQLite itself looks only when it opens a file. */
+static bool has_moved(const hora__connection *connection)
+{
+    int moved = 0;
+    return sqlite3_file_control(connection->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+           moved != 0;
+}
+
 int hora__sqlite_start(hora__connection *connection, hora_error *reason)
 {
     if (connection->reopen) {
         hora__connection opened;
         int error = hora__sqlite_connect(connection->store, false, &opened, reason);
+        if (error == HORA_ENOENT)
+            return refuse_moved(connection, reason);
         if (error < 0)
             return error;
         hora__sqlite_disconnect(connection);
@@ -358,6 +375,10 @@ int hora__sqlite_begin(hora__connection *connection, hora_error *reason)
         return error;
     HORA__STEP("sqlite: before begin");
     error = hora__sqlite_start(connection, reason);
+    if (error == 0 && has_moved(connection)) {
+        connection->reopen = true;
+        error = refuse_moved(connection, reason);
+    }
     if (error == 0 && !hora__sqlite_run(connection, hora__sqlite_use(connection, HORA__SQL_BEGIN)))
         error = hora__sqlite_result(connection, "begin a transaction", reason);
     if (error < 0)

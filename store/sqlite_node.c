@@ -449,7 +449,7 @@ static void release_lost(hora__connection *connection, hora__sqlite_row *row, in
         hora__sqlite_record_lost(connection, row, now);
     if (!may_have_run && row->attempt > 0)
         row->attempt--;
-    hora__sqlite_end_claim(connection, row, false, now);
+    hora__sqlite_release_row(connection, row, now);
 }
 
 /* Finds firings of nodes whose lease has ended. Their ids are in the memory for cancelled firings, which
@@ -520,7 +520,7 @@ int hora__sqlite_leave(hora__backend *backend, const hora__lease *lease, hora_er
         hora__sqlite_row row;
         while (next_of_owner(connection, lease->node, &row)) {
             row.attempt -= row.attempt > 0;
-            hora__sqlite_end_claim(connection, &row, false, now);
+            hora__sqlite_release_row(connection, &row, now);
         }
         hora__sqlite_run1(connection, HORA__SQL_DELETE_NODE, lease->node);
         hora__sqlite_run1(connection, HORA__SQL_CHANGED, 0);

@@ -153,7 +153,7 @@ static void replace(put_batch *batch, hora__sqlite_row *row, const hora__put *pu
     replace_contents(batch, row, put);
     row->change_cancel = false;
     if (!same) {
-        row->firings = 0;
+        row->firings = row->owner != 0 && !row->started ? HORA__UNCOUNTED : 0;
         row->gave_up = 0;
         if (row->owner != 0) {
             row->change_due = due_of(batch, put);

@@ -143,7 +143,7 @@ static hora_durable_info info_of(const rows *portion, const struct cell *cells)
         .attempts = (int)number(portion, cells, 8),
         .fence = number(portion, cells, 9),
         .node = number(portion, cells, 10),
-        .firings = number(portion, cells, 11),
+        .firings = number(portion, cells, 11) > 0 ? number(portion, cells, 11) : 0,
         .failures_in_a_row = number(portion, cells, 12),
         .last_end = instant(portion, cells, 13),
         .last_code = (int)number(portion, cells, 14),

@@ -103,7 +103,14 @@ void hora__sqlite_end_claim(hora__connection *connection, hora__sqlite_row *row,
     row->owner = 0;
     row->started = false;
     row->ran_planned = 0;
+    row->firings = row->firings > 0 ? row->firings : 0;
     hora__sqlite_save_row(connection, row);
+}
+
+void hora__sqlite_release_row(hora__connection *connection, hora__sqlite_row *row, int64_t now)
+{
+    bool ends = hora__release_deletes(row->started, row->forked, row->series != 0);
+    hora__sqlite_end_claim(connection, row, ends, now);
 }
 
 void hora__sqlite_bury_row(hora__connection *connection, const hora__sqlite_row *row)

@@ -123,8 +123,10 @@ static void settle_dead(hora__connection *connection, hora__sqlite_row *row)
 /* Whether a settlement deletes the row. */
 static bool ends_row(const hora__sqlite_row *row, const hora__settle *settle)
 {
-    return settle->kind == HORA__SETTLE_DONE || settle->kind == HORA__SETTLE_START ||
-           (settle->kind == HORA__SETTLE_ADVANCE && row->forked);
+    return settle->kind == HORA__SETTLE_DONE || (settle->kind == HORA__SETTLE_ADVANCE && row->forked) ||
+           (row->forked && row->series == 0) ||
+           (settle->kind == HORA__SETTLE_RELEASE &&
+            hora__release_deletes(row->started, row->forked, row->series != 0));
 }
 
 /* Ends the claim of a row according to the settlement. */
@@ -137,7 +139,7 @@ static void end_claim(hora__connection *connection, hora__sqlite_row *row, const
         return;
     }
     bool gone = ends_row(row, settle);
-    if (!row->started && (gone || settle->kind == HORA__SETTLE_ADVANCE))
+    if (!row->started && (settle->kind == HORA__SETTLE_DONE || settle->kind == HORA__SETTLE_ADVANCE))
         row->firings++;
     if (settle->kind == HORA__SETTLE_ADVANCE) {
         row->planned = planned_of(settle, now);
@@ -151,18 +153,21 @@ static void end_claim(hora__connection *connection, hora__sqlite_row *row, const
     hora__sqlite_end_claim(connection, row, gone, now);
 }
 
-/* START of a row that stays: it shows the next firing, but is still claimed. */
-static void start_series(hora__connection *connection, hora__sqlite_row *row, const hora__settle *settle,
-                         int64_t now)
+/* START: the row stays claimed. That of a series shows the next firing, unless a change is recorded, which
+ * says when that is. */
+static void start_row(hora__connection *connection, hora__sqlite_row *row, const hora__settle *settle,
+                      int64_t now)
 {
     if (row->started || row->change_cancel)
         return;
     row->started = true;
     row->ran_planned = settle->ran_planned;
-    row->planned = planned_of(settle, now);
-    row->due = due_of(settle, now);
-    row->attempt = 0;
     row->firings++;
+    if (row->series != 0 && !row->forked && row->change_due == HORA__UNCHANGED) {
+        row->planned = planned_of(settle, now);
+        row->due = due_of(settle, now);
+        row->attempt = 0;
+    }
     hora__sqlite_save_row(connection, row);
 }
 
@@ -203,6 +208,7 @@ static void fork_row(hora__connection *connection, hora__sqlite_row *row, const 
     hora__sqlite_run(connection, statement);
     row->paused = false;
     row->change_due = HORA__UNCHANGED;
+    row->firings = row->firings > 0 ? row->firings : 0;
     row->forked = true;
     hora__sqlite_save_row(connection, row);
 }
@@ -265,8 +271,8 @@ hora__settled hora__sqlite_settle(hora__connection *connection, const hora__sett
         return HORA__SETTLED_STALE;
     if (settle->kind == HORA__SETTLE_FORK)
         return settle_fork(connection, &row, settle, now);
-    if (settle->kind == HORA__SETTLE_START && row.series != 0 && !row.forked) {
-        start_series(connection, &row, settle, now);
+    if (settle->kind == HORA__SETTLE_START) {
+        start_row(connection, &row, settle, now);
         return HORA__SETTLED_OK;
     }
     note_run(connection, &row, settle, now);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "name.h"
 #include "options.h"
 #include "reason.h"
 #include "units.h"
@@ -207,6 +208,9 @@ static int change(hora_store *store, hora__change_kind kind, const char *key, in
         return hora__store_refuse(reason, HORA_EINVAL, "id", "key is NULL and id is %lld", (long long)id);
     if (key != NULL && id != 0)
         return hora__store_refuse(reason, HORA_EINVAL, "id", "both key and id are given");
+    result = hora__text_check(key, "key", reason);
+    if (result < 0)
+        return result;
     hora__change wanted = {.kind = kind, .key = key, .id = id, .due = hora__us_ceil(at)};
     result = store->backend->ops->change(store->backend, &wanted, reason);
     if (result == HORA_ENOENT && key != NULL)
@@ -289,6 +293,13 @@ int hora_store_list(hora_store *store, const hora_durable_filter *given, hora_du
         return hora__store_refuse(reason, HORA_EINVAL, filter.limit < 0 ? "limit" : "state",
                                   "state is %d and limit is %lld", (int)filter.state,
                                   (long long)filter.limit);
+    error = hora__text_check(filter.key, "key", reason);
+    if (error == 0)
+        error = hora__text_check(filter.key_prefix, "key_prefix", reason);
+    if (error == 0)
+        error = hora__text_check(filter.handler, "handler", reason);
+    if (error < 0)
+        return error;
     listing list = {fn, arg};
     error = store->backend->ops->list(store->backend, &filter, show_task, &list, reason);
     if (error == 0)
@@ -314,7 +325,9 @@ int hora_store_history(hora_store *store, const hora_history_filter *given, hora
         return hora__store_refuse(reason, HORA_EINVAL, filter.limit < 0 ? "limit" : "outcome",
                                   "outcome is %d and limit is %lld", (int)filter.outcome,
                                   (long long)filter.limit);
-    error = store->backend->ops->history(store->backend, &filter, fn, arg, reason);
+    error = hora__text_check(filter.key, "key", reason);
+    if (error == 0)
+        error = store->backend->ops->history(store->backend, &filter, fn, arg, reason);
     if (error == 0)
         hora__store_success(reason);
     return error;

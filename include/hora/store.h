@@ -119,6 +119,9 @@ typedef struct hora_store_options {
  * Several versions of hora may use a store at the same time, as long as they know its tables. A store that a
  * newer version has changed beyond that is refused. Messages never contain a password.
  *
+ * If the file of a SQLite store is moved, deleted or replaced while the store is open, calls that write
+ * return HORA_EIO, and nodes lose their lease. They go on when a store is at the path again.
+ *
  * Ownership: the caller owns *ret_store and closes it with hora_store_close. The clock must outlive it.
  * Threads: Any thread.   Blocks: While the database is opened.
  * Errors: HORA_EINVAL (not a valid address or option), HORA_ENOTSUP (hora was built without this database, or
@@ -141,7 +144,9 @@ HORA_API int hora_store_close(hora_store *store);
 typedef enum hora_delivery {
     /* the store records the outcome after the run: claim, run, settle */
     HORA_AT_LEAST_ONCE = 0,
-    /* the store records that the firing has ended before the run starts; a failed run is not retried */
+    /* the store records that the run starts before it does: claim, record, run, settle. After that, no other
+     * run of the firing starts, whatever becomes of this one: a failed run is not retried, and a one-shot
+     * task whose run is lost is gone */
     HORA_AT_MOST_ONCE,
     /* the handler writes in a transaction of the store's own database (hora_run_begin), and the outcome is
      * recorded in the same transaction. Not in a memory store */
@@ -154,8 +159,10 @@ typedef enum hora_if_exists {
     HORA_IF_EXISTS_REFUSE = 0,
     /* keep the task as it is; its state is reported in the result */
     HORA_IF_EXISTS_KEEP,
-    /* replace it. If the old task is running, it is not interrupted, and the new one runs afterwards. A
-     * recurring task keeps its next planned time if its schedule is the same */
+    /* replace it. If the old task is running, or a node is about to start it, the run is not interrupted, has
+     * no further attempt, and the new one runs afterwards; for `count` it is no firing of the new one. Only
+     * runs that may overlap (`overlap`) go on beside the new one. A recurring task whose schedule is the same
+     * goes on: it keeps its next planned time, its attempts and its count */
     HORA_IF_EXISTS_REPLACE,
     /* replace it if `revision` is greater than that of the task in the store; otherwise keep it. This is for
      * declarations that every node makes at its start: an old version of the program does not undo those of a
@@ -343,7 +350,8 @@ HORA_NODISCARD HORA_API int hora_store_put_postgres(hora_store *store, struct pg
  * Errors: HORA_EINVAL, HORA_EIO, HORA_ETIMEDOUT, HORA_EFORKED. */
 HORA_API int hora_store_wake(hora_store *store);
 
-/* In the calls below, a task is named by its key or, if `key` is NULL, by its id. */
+/* In the calls below, a task is named by its key, and `id` is 0; or, if `key` is NULL, by its id. A key that
+ * is not UTF-8 is refused with HORA_EINVAL. */
 
 /* hora_store_cancel - remove a task
  *
@@ -358,9 +366,9 @@ HORA_API int hora_store_cancel(hora_store *store, const char *key, int64_t id, h
 
 /* hora_store_retime - set the time of the next run of a task
  *
- * A recurring task returns to its own times afterwards. If the task is running, the time applies to the run
- * after that; a one-shot task then runs once more. A time in the past means now. A paused task stays paused,
- * and the time applies when it is resumed.
+ * A recurring task returns to its own times afterwards. If the task is running, or a node is about to start
+ * it, the time applies to the run after that; a one-shot task then runs once more, when the first run has
+ * ended. A time in the past means now. A paused task stays paused, and the time applies when it is resumed.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_cancel; also HORA_ENOENT. */
@@ -385,8 +393,8 @@ HORA_API int hora_store_resume(hora_store *store, const char *key, int64_t id, h
 
 /* hora_store_revive - let a dead task run again, with all its attempts
  *
- * It becomes due at `at`; a time in the past, also 0, means now. A recurring task continues with its own times
- * afterwards.
+ * It becomes due at `at`; a time in the past, also 0, means now. A recurring task continues with its own
+ * times afterwards.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_retime; also HORA_EEXIST (a task with its key has been put since). */
@@ -633,6 +641,8 @@ typedef int (*hora_handler_fn)(const hora_run *run, void *arg);
 
 /* hora_run_is_lost - test whether the lease of a run has ended, so that its outcome may not count
  *
+ * That is also so for a run that hora_durable_stop has handed back.
+ *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_run_is_lost(const hora_run *run);
 
@@ -713,7 +723,8 @@ HORA_API int hora_run_finish(const hora_run *run, int code);
  * roll back itself. A handler that does not call this function writes nothing.
  *
  * The transaction holds the write lock of the database: other writers, also other nodes, wait for it. Begin
- * it when everything is ready to be written.
+ * it when everything is ready to be written. The handler itself must not write to the store by other calls:
+ * they would wait for the transaction until the statement timeout. It puts tasks with hora_store_put_sqlite.
  *
  * Ownership: the connection belongs to hora and is valid until the handler returns.
  * Threads: the thread of the handler.   Blocks: While others write.
@@ -748,7 +759,8 @@ typedef enum hora_durable_event {
     HORA_DURABLE_FAILED,
 } hora_durable_event;
 
-/* Receives reports. It runs on the thread of the node, which continues when it returns. */
+/* Receives reports. It runs on the thread of the node, which continues when it returns; so it must return
+ * soon. */
 typedef void (*hora_durable_notify_fn)(hora_durable *durable, hora_durable_event event, int64_t count,
                                        const hora_error *error, void *arg);
 
@@ -792,7 +804,8 @@ typedef struct hora_durable_options {
  * Ownership: the caller owns *ret_durable and frees it with hora_durable_free. The store and the scheduler
  * must outlive it.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+ * Errors: HORA_EINVAL, HORA_EBUSY (the store has one already: open it once more for another), HORA_ENOMEM,
+ * HORA_EAGAIN, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_durable_new(hora_store *store, const hora_durable_options *options,
                                              hora_durable **ret_durable, hora_error *reason);
 
@@ -833,10 +846,11 @@ HORA_NODISCARD HORA_API int hora_durable_start(hora_durable *durable, hora_error
  * `timeout` again, but at least a second; runs that do not end even then are handed back, too, and will be
  * repeated elsewhere. Returns the number of runs that were handed back. A second call returns 0.
  *
- * Ownership: not transferred.   Threads: Any thread, except in a handler or a stop function.
- * Blocks: until all runs have ended and their outcomes are in the database, or twice the timeout.
- * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler or a stop function), HORA_EIO (the database could
- * not be reached: the lease ends by itself), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread, except in a handler, a stop function or `notify`.
+ * Blocks: until all runs have ended and their outcomes are in the database, or twice the timeout. An
+ * interrupt of the calling thread does not end the wait; its flag is set afterwards.
+ * Errors: HORA_EINVAL, HORA_EDEADLK (called by a handler, a stop function or `notify`; nothing has changed),
+ * HORA_EIO (the database could not be reached: the lease ends by itself), HORA_EFORKED. */
 HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_error *reason);
 
 /* hora_durable_free - stop a durable scheduler, and free it; NULL is allowed
@@ -846,8 +860,8 @@ HORA_API int hora_durable_stop(hora_durable *durable, hora_ns timeout, hora_erro
  * lease.
  *
  * Ownership: on success it is freed, and its handlers are dropped.   Threads: Owner.
- * Blocks: until all runs have ended.   Errors: HORA_EDEADLK (called by a handler or a stop function),
- * HORA_EFORKED. */
+ * Blocks: until all runs have ended, as hora_durable_stop.
+ * Errors: HORA_EDEADLK (called by a handler, a stop function or `notify`), HORA_EFORKED. */
 HORA_API int hora_durable_free(hora_durable *durable);
 
 /* The state of a durable scheduler at one moment. */
@@ -886,7 +900,7 @@ HORA_NODISCARD HORA_API int hora_durable_get_status(hora_durable *durable, hora_
  *
  * For tests and for programs that drain a queue.
  *
- * Ownership: not transferred.   Threads: Any thread, except in a handler.
+ * Ownership: not transferred.   Threads: Any thread, except in a handler, a stop function or `notify`.
  * Blocks: until then, or for `timeout`.
  * Errors: HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_ECLOSED (stopped meanwhile), HORA_EINVAL, HORA_EDEADLK,
  * HORA_EFORKED. */

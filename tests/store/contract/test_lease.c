@@ -294,7 +294,7 @@ CONTRACT(reap_what_was_started)
     hora__lease dead = join_shortly(), living = join();
     int64_t base = now_us();
     int64_t id = put_one(&RECURRING(.key = "a", .history = true));
-    put_one(&PUT(.key = "o"));
+    int64_t once = put_one(&PUT(.key = "o", .history = true));
     CHECK_INT(claim_all(&dead), 2);
     hora__settle settles[2];
     hora__settled settled[2];
@@ -304,13 +304,16 @@ CONTRACT(reap_what_was_started)
     CHECK_OK(exchange_with(&dead,
                            (hora__exchange){.settles = settles, .settle_count = 2, .ret_settled = settled}));
     pass(SHORT_LEASE);
-    CHECK_INT(reap(&living, 100), 1);
+    CHECK_INT(reap(&living, 100), 2);
+    CHECK(!see(once, &seen));
+    CHECK_INT(read_history((hora_history_filter){.key = "o"}), 1);
+    CHECK_INT(records[0].record.outcome, HORA_RUN_LOST);
     CHECK_INT(must_see(id).info.state, HORA_DURABLE_WAITING);
     CHECK_INT(must_see(id).info.firings, 1);
     CHECK_INT(must_see(id).info.attempts, 0);
     CHECK_TIME(must_see(id).due, base + HOUR);
     CHECK_INT(claim_all(&living), 0);
-    CHECK_INT(read_history((hora_history_filter){0}), 1);
+    CHECK_INT(read_history((hora_history_filter){.key = "a"}), 1);
     CHECK_INT(records[0].record.outcome, HORA_RUN_LOST);
     CHECK_TIME(records[0].planned, planned);
     CHECK_INT(records[0].record.attempt, 1);

@@ -446,6 +446,39 @@ CONTRACT(put_replace_keeps_the_state_of_an_equal_definition)
     CHECK_INT(task.info.failures_in_a_row, 4);
 }
 
+/* The run in progress is the last of the old task, and not the first of the new one. */
+CONTRACT(put_replace_of_a_claimed_firing_counts_from_0)
+{
+    static const hora__settle_kind kinds[] = {HORA__SETTLE_DONE, HORA__SETTLE_ADVANCE, HORA__SETTLE_RETRY,
+                                              HORA__SETTLE_DEAD, HORA__SETTLE_RELEASE, HORA__SETTLE_START,
+                                              HORA__SETTLE_FORK};
+    hora__lease node = join(), other = join();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        int64_t base = now_us();
+        put_one(&RECURRING(.key = "a"));
+        hora__claim claim = claim_one(&node);
+        put_replace(&RECURRING(.key = "a", .definition = "rate 20000000", AT(base + HOUR)));
+        CHECK(see_key("a", &seen));
+        CHECK_INT(seen.info.firings, 0);
+        hora__settle settle =
+            SETTLE(claim, node, DONE, .planned = base + HOUR, .due = base + HOUR, .overlap_max = 2);
+        settle.kind = kinds[i];
+        CHECK_INT(settle_one(&node, settle), HORA__SETTLED_OK);
+        if (settle.kind == HORA__SETTLE_START || settle.kind == HORA__SETTLE_FORK)
+            CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE)), HORA__SETTLED_OK);
+        CHECK_INT(claim_within(&other, 9, 2 * HOUR), 1);
+        CHECK_INT(exchanged.ret_claims[0].firings, 0);
+        CHECK_INT(settle_one(&other, SETTLE(exchanged.ret_claims[0], other, DONE)), HORA__SETTLED_OK);
+        CHECK_INT(count_tasks(), 0);
+    }
+    /* taken from a node that has left */
+    put_one(&RECURRING(.key = "a"));
+    (void)claim_one(&node);
+    put_replace(&RECURRING(.key = "a", .definition = "rate 20000000"));
+    CHECK_OK(backend->ops->leave(backend, &node, &contract_error));
+    CHECK_INT(claim_one(&other).firings, 0);
+}
+
 CONTRACT(put_upgrade_by_revision)
 {
     hora__put put = PUT(.key = "a", .if_exists = HORA_IF_EXISTS_UPGRADE, .revision = 5, .payload = {"5", 1});

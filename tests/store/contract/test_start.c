@@ -17,14 +17,113 @@ static int fork_now(const hora__lease *node, hora__claim claim, int overlap_max)
 
 /* ---- START ---- */
 
-CONTRACT(start_of_a_one_shot_deletes_it)
+CONTRACT(start_of_a_one_shot_keeps_it_claimed)
 {
-    hora__lease node = join();
-    put_one(&PUT(.key = "a"));
+    hora__lease node = join(), other = join();
+    int64_t id = put_one(&PUT(.key = "a"));
     hora__claim claim = claim_one(&node);
     CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_OK);
+    CHECK_INT(must_see(id).info.state, HORA_DURABLE_CLAIMED);
+    CHECK_INT(must_see(id).info.attempts, 1);
+    CHECK_TIME(must_see(id).planned, claim.planned);
+    char *before = snapshot();
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_OK);
+    CHECK_UNCHANGED(before);
+    CHECK_INT(claim_within(&other, 9, HOUR), 0);
+    CHECK_INT(change_key(HORA__CHANGE_CANCEL, "a"), HORA_CANCEL_RUNNING);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE, .outcome = HORA_RUN_SUCCEEDED, .history = true)),
+              HORA__SETTLED_OK);
     CHECK_INT(count_tasks(), 0);
-    CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_STALE);
+    CHECK_INT(read_history((hora_history_filter){.key = "a"}), 1);
+}
+
+/* At most once: what was started is not started again. */
+CONTRACT(start_then_release_ends_a_one_shot)
+{
+    for (int i = 0; i < 2; i++) {
+        hora__lease node = join(), other = join();
+        put_one(&PUT(.key = "a"));
+        hora__claim claim = claim_one(&node);
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_OK);
+        if (i == 0)
+            CHECK_INT(settle_one(&node, SETTLE(claim, node, RELEASE)), HORA__SETTLED_OK);
+        else
+            CHECK_OK(backend->ops->leave(backend, &node, &contract_error));
+        CHECK_INT(count_tasks(), 0);
+        CHECK_INT(claim_all(&other), 0);
+    }
+}
+
+/* The time may be set before START or after it. The second run waits for the end of the first. */
+CONTRACT(start_and_retime_of_a_one_shot)
+{
+    hora__lease node = join(), other = join();
+    for (int i = 0; i < 4; i++) {
+        bool after = i % 2 == 1, ends = i < 2;
+        int64_t id = put_one(&PUT(.key = "a")), base = now_us();
+        hora__claim claim = claim_one(&node);
+        if (!after)
+            CHECK_OK(retime_key("a", base));
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_OK);
+        if (after)
+            CHECK_OK(retime_key("a", base));
+        CHECK_INT(claim_within(&other, 9, HOUR), 0);
+        hora__settle settle = SETTLE(claim, node, DONE, .outcome = HORA_RUN_SUCCEEDED);
+        if (!ends)
+            settle = SETTLE(claim, node, RELEASE);
+        CHECK_INT(settle_one(&node, settle), HORA__SETTLED_OK);
+        CHECK_INT(must_see(id).info.state, HORA_DURABLE_WAITING);
+        CHECK_INT(must_see(id).info.firings, 1);
+        hora__claim again = claim_one(&other);
+        CHECK_INT(again.id, id);
+        CHECK(again.fence > claim.fence);
+        CHECK_INT(again.attempt, 1);
+        CHECK_INT(settle_one(&other, SETTLE(again, other, DONE)), HORA__SETTLED_OK);
+        CHECK_INT(count_tasks(), 0);
+    }
+}
+
+/* The node sends what the task was when it claimed it. */
+CONTRACT(start_of_a_one_shot_that_was_replaced_by_a_series)
+{
+    hora__lease node = join(), other = join();
+    int64_t id = put_one(&PUT(.key = "a")), base = now_us();
+    hora__claim claim = claim_one(&node);
+    put_replace(&RECURRING(.key = "a", AT(base + HOUR)));
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_OK);
+    CHECK_INT(must_see(id).info.state, HORA_DURABLE_CLAIMED);
+    CHECK_TIME(must_see(id).planned, claim.planned);
+    CHECK_INT(claim_within(&other, 9, 2 * HOUR), 0);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE, .outcome = HORA_RUN_SUCCEEDED)), HORA__SETTLED_OK);
+    CHECK_INT(must_see(id).info.state, HORA_DURABLE_WAITING);
+    CHECK(must_see(id).info.recurring);
+    CHECK_TIME(must_see(id).due, base + HOUR);
+    CHECK_TIME(must_see(id).planned, base + HOUR);
+}
+
+CONTRACT(start_of_a_series_that_was_replaced_by_a_one_shot)
+{
+    hora__lease node = join(), other = join();
+    for (int i = 0; i < 3; i++) {
+        int64_t id = put_one(&RECURRING(.key = "a")), base = now_us();
+        hora__claim claim = claim_one(&node);
+        put_replace(&PUT(.key = "a", AT(base + HOUR)));
+        CHECK_INT(
+            settle_one(&node, SETTLE(claim, node, START, .planned = base + 3 * HOUR, .due = base + 3 * HOUR)),
+            HORA__SETTLED_OK);
+        CHECK_INT(claim_within(&other, 9, 9 * HOUR), 0);
+        hora__settle settle =
+            SETTLE(claim, node, ADVANCE, .planned = base + 4 * HOUR, .due = base + 4 * HOUR);
+        if (i == 1)
+            settle = SETTLE(claim, node, DONE);
+        if (i == 2)
+            settle = SETTLE(claim, node, RELEASE);
+        CHECK_INT(settle_one(&node, settle), HORA__SETTLED_OK);
+        CHECK_INT(must_see(id).info.state, HORA_DURABLE_WAITING);
+        CHECK(!must_see(id).info.recurring);
+        CHECK_TIME(must_see(id).due, base + HOUR);
+        CHECK_INT(change_key(HORA__CHANGE_CANCEL, "a"), HORA_CANCEL_REMOVED);
+    }
 }
 
 CONTRACT(start_of_a_series_keeps_it_claimed)
@@ -296,7 +395,25 @@ CONTRACT(fork_counts_runs_that_wait_for_another_attempt)
     CHECK_INT(fork_now(&node, third, 2), HORA__SETTLED_OK);
 }
 
-CONTRACT(fork_then_advance_or_start_deletes_the_run)
+CONTRACT(fork_then_start_keeps_the_run)
+{
+    hora__lease node = join();
+    int64_t id = put_one(&RECURRING(.key = "a"));
+    hora__claim first = claim_one(&node);
+    CHECK_INT(fork_now(&node, first, 1), HORA__SETTLED_OK);
+    CHECK_INT(settle_one(&node, SETTLE(first, node, START, .planned = HORA__NEVER)), HORA__SETTLED_OK);
+    CHECK_INT(must_see(id).info.state, HORA_DURABLE_CLAIMED);
+    CHECK_TIME(must_see(id).planned, first.planned);
+    /* it counts */
+    hora__claim second = claim_one(&node);
+    CHECK_INT(fork_now(&node, second, 1), HORA__SETTLED_FULL);
+    CHECK_INT(settle_one(&node, SETTLE(first, node, RELEASE)), HORA__SETTLED_OK);
+    CHECK(!see(id, &seen));
+    CHECK_INT(fork_now(&node, second, 1), HORA__SETTLED_OK);
+    CHECK_INT(count_tasks(), 2);
+}
+
+CONTRACT(fork_then_advance_deletes_the_run)
 {
     hora__lease node = join();
     int64_t base = now_us();
@@ -305,9 +422,9 @@ CONTRACT(fork_then_advance_or_start_deletes_the_run)
         CHECK_INT(claim_within(&node, 1, 9 * HOUR), 1);
         hora__claim claim = exchanged.ret_claims[0];
         CHECK_INT(fork_claim(&node, claim, base, 2), HORA__SETTLED_OK);
-        hora__settle settle = SETTLE(claim, node, ADVANCE, .planned = base + HOUR, .due = base + HOUR);
         if (i == 1)
-            settle.kind = HORA__SETTLE_START;
+            CHECK_INT(settle_one(&node, SETTLE(claim, node, START)), HORA__SETTLED_OK);
+        hora__settle settle = SETTLE(claim, node, ADVANCE, .planned = base + HOUR, .due = base + HOUR);
         CHECK_INT(settle_one(&node, settle), HORA__SETTLED_OK);
         CHECK(!see(claim.id, &seen));
         CHECK_INT(count_tasks(), 1);
@@ -405,6 +522,30 @@ CONTRACT(fork_of_what_was_replaced_by_a_one_shot)
     CHECK_TEXT(seen.definition, "attempts 3");
     CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE)), HORA__SETTLED_OK);
     CHECK_INT(count_tasks(), 1);
+}
+
+/* The run has the contents of the task that has replaced its own, which must not run twice. */
+CONTRACT(fork_of_a_replaced_task_has_no_further_attempt)
+{
+    hora__lease node = join();
+    for (int i = 0; i < 3; i++) {
+        int64_t base = now_us(), id = put_one(&RECURRING(.key = "a"));
+        hora__claim claim = claim_one(&node);
+        put_replace(&PUT(.key = "a", AT(base + 4 * HOUR)));
+        CHECK_INT(fork_claim(&node, claim, base, 2), HORA__SETTLED_OK);
+        hora__settle settle = SETTLE(claim, node, RETRY, .after_now = true, .outcome = HORA_RUN_FAILED);
+        if (i == 1)
+            settle = SETTLE(claim, node, RELEASE);
+        if (i < 2) {
+            CHECK_INT(settle_one(&node, settle), HORA__SETTLED_OK);
+        } else {
+            CHECK_OK(backend->ops->leave(backend, &node, &contract_error));
+            node = join();
+        }
+        CHECK(!see(id, &seen));
+        CHECK_INT(count_tasks(), 1);
+        CHECK_INT(change_key(HORA__CHANGE_CANCEL, "a"), HORA_CANCEL_REMOVED);
+    }
 }
 
 /* A run whose task has become a one-shot task belongs to no series, in particular not to other one-shots. */

@@ -16,6 +16,7 @@
  * of its outcome and of the next attempt counts; only times that came during a run are left out because of
  * it; runs that must stop are told to. A step of the store's clock ends leases and moves times, so the judge
  * is lenient then. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,6 +40,15 @@ static bool may_overlap(const task *of)
     return is_recurring(of) && of->definition->overlap == HORA_OVERLAP_ALLOW;
 }
 
+/* How many runs of a task may go on at the same time. Runs that overlap are not counted with those of a task
+ * that replaces theirs. */
+static int most_together(const task *of)
+{
+    if (of->replaced != NULL && (may_overlap(of) || of->replaced->overlap == HORA_OVERLAP_ALLOW))
+        return INT_MAX;
+    return may_overlap(of) ? of->definition->overlap_max : 1;
+}
+
 /* True if a run goes on, and the store protects it. */
 static bool is_protected(const world *own, const run *one)
 {
@@ -50,7 +60,7 @@ static bool is_protected(const world *own, const run *one)
  * set back or shows the same microsecond, repeats that planned time. */
 static bool may_repeat(const task *of)
 {
-    return of->retimed;
+    return of->retimed || of->replaced != NULL;
 }
 
 /* ---- at a start ---- */
@@ -62,7 +72,7 @@ static void check_time(world *own, const task *of, const hora__held *held, const
     if (now + (exact ? 0 : tolerance_us(own)) < held->claim.due)
         world_violation(own, "I9", "%s starts %lld us before its time", of->key,
                         (long long)(held->claim.due - now));
-    const hora__definition *rules = of->definition;
+    const hora__definition *rules = held->definition;
     int64_t late = now - held->claim.planned, more = tolerance_us(own) + own->ttl / 1000;
     if (held->claim.planned > rules->end_us)
         world_violation(own, "end", "%s starts for a time after its end", of->key);
@@ -86,14 +96,11 @@ static void check_lease(world *own, const task *of, const hora__held *held, int6
                         (long long)held->owner, (long long)node);
 }
 
-/* Later claims start later, with two exceptions: after a step of the store's clock, and if START has ended
- * the claim of a one-shot task to which a client has given another time. */
+/* Later claims start later, except after a step of the store's clock. */
 static void check_fence(world *own, const run *new)
 {
-    const task *of = &own->tasks[new->task];
-    bool any_order = own->stepped || (of->retimed && !is_recurring(of));
     for (const run *one = own->runs; one < new; one++)
-        if (one->id == new->id && (one->fence == new->fence || (one->fence > new->fence && !any_order)))
+        if (one->id == new->id && (one->fence == new->fence || (one->fence > new->fence && !own->stepped)))
             world_violation(own, "I3", "%s runs with fence %lld after %lld", own->tasks[new->task].key,
                             (long long)new->fence, (long long)one->fence);
 }
@@ -120,14 +127,10 @@ static void check_numbers(world *own, const run *new)
     if (rules->delivery == HORA_AT_LEAST_ONCE && same >= rules->max_attempts && !may_repeat(of))
         world_violation(own, "attempts", "%s has run %d of %d attempts", of->key, same + 1,
                         rules->max_attempts);
-    if (firings > rules->count && !of->retimed)
+    if (firings > rules->count && !may_repeat(of))
         world_violation(own, "count", "%s has %lld of %lld firings", of->key, (long long)firings,
                         (long long)rules->count);
-    int most = may_overlap(of) ? rules->overlap_max : 1;
-    /* START deletes the row of a run that may overlap, and that of a one-shot task, so that the store does
-     * not count the run. A one-shot task can run again only if a client has set another time. */
-    bool counted = rules->delivery == HORA_AT_LEAST_ONCE || (is_recurring(of) && !may_overlap(of));
-    if (together > most && counted)
+    if (together > most_together(of))
         world_violation(own, "I7", "%d runs of %s at the same time", together, of->key);
 }
 
@@ -231,7 +234,7 @@ static void check_ran(world *own, const hora_run_record *record)
         world_violation(own, "outcome", "the run of %s with fence %lld has outcome %d", record->key,
                         (long long)record->fence, (int)record->outcome);
     const hora__definition *rules = task_of(own, record->key)->definition;
-    if (rules->kind == HORA__KIND_RATE && !own->stepped &&
+    if (rules->kind == HORA__KIND_RATE && !own->stepped && task_of(own, record->key)->replaced == NULL &&
         record->skipped > (found->ended_us + (own->faults.rates ? tolerance_us(own) : 0) - found->planned) /
                               rules->period_us)
         world_violation(own, "busy", "%s leaves out %lld times, which have not all come", record->key,
@@ -256,7 +259,7 @@ static void check_skipped(world *own, const records *all, const hora_run_record 
     const hora__definition *rules = of->definition;
     int64_t late = (record->ended.ns - record->planned.ns) / 1000, waited = late;
     int64_t more = own->faults.rates ? tolerance_us(own) : 0;
-    if (may_overlap(of) || own->stepped)
+    if (may_overlap(of) || own->stepped || of->replaced != NULL)
         return;
     if (rules->busy == HORA_BUSY_QUEUE && latest_end(all, record) > record->planned.ns / 1000)
         waited = record->ended.ns / 1000 - latest_end(all, record);
@@ -401,13 +404,13 @@ static void check_complete(world *own, const records *all, const remains *left)
 {
     for (int i = 0; i < own->task_count; i++) {
         const task *of = &own->tasks[i];
-        if (!of->put || of->cancelled || left->found[i] || own->stepped)
+        if (!of->put || of->cancelled || left->found[i] || own->stepped || of->replaced != NULL)
             continue;
         const hora__definition *rules = of->definition;
         bool crashes = own->faults.crashes || own->faults.pauses || own->faults.delays ||
                        own->faults.lost_requests || own->faults.lost_replies || own->faults.late_effects ||
                        own->faults.rates;
-        if (!is_recurring(of) && rules->delivery == HORA_AT_LEAST_ONCE && !has_ended(all, of))
+        if (!is_recurring(of) && (rules->delivery == HORA_AT_LEAST_ONCE || !crashes) && !has_ended(all, of))
             world_violation(own, "I1", "%s is gone without an outcome", of->key);
         if (rules->delivery == HORA_AT_MOST_ONCE && of->runs == 0 && !crashes &&
             rules->grace_us == INT64_MAX && rules->missed == HORA_MISSED_BURST)

@@ -30,7 +30,7 @@ enum {
     MAX_EVENTS = 400,
     MAX_LEASES = 200,
     MAX_SENT = 64,
-    KEY_SIZE = 8,
+    KEY_SIZE = 16,
 };
 
 #define EPOCH_US INT64_C(1700000000000000) /* the store's time at the start of each schedule */
@@ -116,6 +116,7 @@ typedef struct task {
     char key[KEY_SIZE];
     int64_t id, put_us;
     hora__definition *definition;
+    hora__definition *replaced; /* an earlier definition: a run of it may be in progress; NULL: none */
     int fail_percent, outcome_percent, retry_percent; /* how often the handler fails and sets these */
     bool put, cancelled, retimed, paused, was_paused;
     int runs;

@@ -87,10 +87,10 @@ void tasks_make(world *own)
 }
 
 /* Puts a task, as hora_store_put does. */
-static void put(world *own, task *added)
+static void put(world *own, task *added, hora_if_exists if_exists)
 {
     hora_durable_task given = {.struct_size = sizeof given, .handler = "h", .key = added->key};
-    hora__put row = {.handler = "h", .key = added->key, .history = true};
+    hora__put row = {.handler = "h", .key = added->key, .if_exists = if_exists, .history = true};
     hora__put_done done;
     hora_error reason;
     char text[200];
@@ -119,6 +119,15 @@ static void put(world *own, task *added)
     world_trace(own, "put %s, id %lld: %s", added->key, (long long)done.id, text);
 }
 
+/* Puts another task with the same key, once. */
+static void replace(world *own, task *changed)
+{
+    if (changed->replaced != NULL)
+        return;
+    changed->replaced = changed->definition;
+    put(own, changed, HORA_IF_EXISTS_REPLACE);
+}
+
 static void change(world *own, task *changed)
 {
     static const hora__change_kind kinds[] = {HORA__CHANGE_CANCEL, HORA__CHANGE_RETIME, HORA__CHANGE_PAUSE,
@@ -143,18 +152,24 @@ static void change(world *own, task *changed)
 void tasks_change(world *own, int64_t number)
 {
     if (number >= 0) {
-        put(own, &own->tasks[number]);
+        put(own, &own->tasks[number], HORA_IF_EXISTS_REFUSE);
         return;
     }
     task *changed = &own->tasks[world_random(own, (uint64_t)own->task_count)];
-    if (changed->put)
+    if (!changed->put)
+        return;
+    if (world_chance(own, 20))
+        replace(own, changed);
+    else
         change(own, changed);
 }
 
 void tasks_free(world *own)
 {
-    for (int i = 0; i < own->task_count; i++)
+    for (int i = 0; i < own->task_count; i++) {
         hora__definition_free(own->tasks[i].definition);
+        hora__definition_free(own->tasks[i].replaced);
+    }
 }
 
 task *task_of(world *own, const char *key)

@@ -62,6 +62,40 @@ TEST_REAL(sqlite_gives_up_when_another_process_writes_for_too_long, "")
     fixture_close(backend);
 }
 
+/* ---- files that are not at their path any more ---- */
+
+/* The file is deleted, is another one that is no store, and comes back. */
+TEST_REAL(sqlite_does_not_write_into_a_file_that_was_moved, "")
+{
+    const char *path = fixture_path("moved"), *copy = fixture_path("moved-copy");
+    hora__backend *backend = new_store(path, HORA_SECONDS(1));
+    hora__lease lease;
+    hora__exchange exchange;
+    CHECK_OK(put_key(backend, "a"));
+    CHECK_OK(backend->ops->join(backend, "n", 60000000, &lease, &reason));
+    fixture_remove(copy);
+    sqlite3 *db = fixture_connect(path);
+    char sql[300];
+    (void)snprintf(sql, sizeof sql, "VACUUM INTO '%s'", copy);
+    CHECK_INT(fixture_execute(db, sql), SQLITE_OK);
+    sqlite3_close(db);
+    fixture_remove(path);
+    for (int i = 0; i < 2; i++) {
+        CHECK_ERROR(fixture_put(backend, &(hora__put){.handler = "h", .key = "b"}, &reason), HORA_EIO);
+        CHECK(strstr(reason.message, "moved") != NULL);
+        CHECK_ERROR(fixture_exchange(backend, &lease, NULL, 0, NULL, 10, &exchange, &reason), HORA_EIO);
+    }
+    fixture_write(path, "this is no database, whatever its name says", 43, 0);
+    CHECK_ERROR(put_key(backend, "b"), HORA_EBADMSG);
+    CHECK(rename(copy, path) == 0);
+    CHECK_OK(put_key(backend, "c"));
+    CHECK_INT(number_in(path, "SELECT count(*) FROM hora_firing"), 2);
+    CHECK_OK(fixture_exchange(backend, &lease, NULL, 0, NULL, 10, &exchange, &reason));
+    CHECK_INT(exchange.ret_claim_count, 2);
+    fixture_close(backend);
+    fixture_remove(path);
+}
+
 /* Gives the other thread time to wait; if it has not begun by then, it need not wait. */
 static void *commit_soon(void *arg)
 {

@@ -245,8 +245,7 @@ static void run_rules(const script *rules, const hora__definition *definition, c
         now += length;
         if (now >= BASE + MINUTES * MINUTE)
             return;
-        hora__rules_after(definition, trigger, &claim, 0, &(hora__run_end){.code = 0}, length, now, 0,
-                          &settle);
+        hora__rules_after(definition, trigger, &claim, &(hora__run_end){.code = 0}, length, now, 0, &settle);
         ret_history->skipped += settle.skipped;
         if (settle.kind != HORA__SETTLE_ADVANCE)
             return;
@@ -336,7 +335,7 @@ static hora__settle settle_of(const hora_durable_task *task, int64_t start_s, in
     }
     hora__claim claim = {.id = 7, .planned = BASE, .due = BASE, .attempt = 1, .gave_up = 1};
     int64_t second = 1000000;
-    hora__rules_after(definition, NULL, &claim, 0, &(hora__run_end){.code = 0}, (end_s - start_s) * second,
+    hora__rules_after(definition, NULL, &claim, &(hora__run_end){.code = 0}, (end_s - start_s) * second,
                       BASE + end_s * second, 0, &settle);
     settle.planned = (settle.planned - BASE) / second;
     hora__definition_free(definition);

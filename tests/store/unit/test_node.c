@@ -615,16 +615,28 @@ TEST_REAL(a_firing_that_runs_at_most_once_asks_first, "")
     prepare(&own);
     CHECK_INT(own.exchange.settles[0].kind, HORA__SETTLE_START);
     hora__node_failed(own.node, own.now);
-    own.answer = HORA__SETTLED_STALE; /* the row is gone: it was accepted */
-    exchange(&own);
+    exchange(&own); /* sent again, and accepted */
     CHECK_POINTER(hora__node_take_ready(own.node), held);
     CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
     hora__node_ended(own.node, held, &failure, false, own.now);
+    prepare(&own);
+    CHECK(own.exchange.settle_count == 1 && own.exchange.settles[0].kind == HORA__SETTLE_DEAD &&
+          own.exchange.settles[0].outcome == HORA_RUN_GAVE_UP);
+    reply(&own, 0);
     CHECK(hora__node_is_empty(own.node));
-    held = claim_one(&own, 2, "at-most-once");
-    CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_WAIT);
-    exchange(&own); /* stale, and sent only once: another node has it */
-    CHECK(hora__node_take_ready(own.node) == NULL && hora__node_is_empty(own.node));
+    /* Stale: another node has it, even if the question was sent before. */
+    for (int i = 0; i < 2; i++) {
+        own.answer = HORA__SETTLED_OK;
+        held = claim_one(&own, 2 + i, "at-most-once");
+        CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_WAIT);
+        if (i == 1) {
+            prepare(&own);
+            hora__node_failed(own.node, own.now);
+        }
+        own.answer = HORA__SETTLED_STALE;
+        exchange(&own);
+        CHECK(hora__node_take_ready(own.node) == NULL && hora__node_is_empty(own.node));
+    }
     end(&own);
 }
 

@@ -34,11 +34,10 @@ static hora__before before(const hora__definition *definition, const hora__claim
     return hora__rules_before(definition, NULL, claim, now, ret_settle);
 }
 
-static hora__settle after(const hora__definition *definition, const hora__claim *claim, int asked, int code,
-                          int64_t now)
+static hora__settle after(const hora__definition *definition, const hora__claim *claim, int code, int64_t now)
 {
     hora__settle settle;
-    hora__rules_after(definition, NULL, claim, asked, &(hora__run_end){.code = code}, 5, now, 0, &settle);
+    hora__rules_after(definition, NULL, claim, &(hora__run_end){.code = code}, 5, now, 0, &settle);
     return settle;
 }
 
@@ -182,7 +181,7 @@ TEST_REAL(cron_across_clock_changes, "")
         hora__definition *definition =
             MAKE(.cron = "0 30 2 * * *", .zone = "Europe/Paris", .dst = cases[i].dst);
         hora__claim claim = claim_of(at.ns / 1000);
-        hora__settle settle = after(definition, &claim, 0, 0, claim.planned + 5);
+        hora__settle settle = after(definition, &claim, 0, claim.planned + 5);
         CHECK_INT(settle.kind, HORA__SETTLE_ADVANCE);
         CHECK_INT(settle.planned, next.ns / 1000);
         CHECK_INT(settle.due, next.ns / 1000);
@@ -196,14 +195,14 @@ TEST_REAL(after_one_shot, "")
 {
     hora__definition *definition = MAKE(.max_attempts = 3);
     hora__claim claim = claim_of(PLANNED);
-    hora__settle settle = after(definition, &claim, 0, 0, PLANNED + 1);
+    hora__settle settle = after(definition, &claim, 0, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_DONE && settle.outcome == HORA_RUN_SUCCEEDED && settle.code == 0 &&
           settle.run_us == 5 && settle.history && settle.attempt == 1 && settle.ran_planned == PLANNED);
-    settle = after(definition, &claim, 0, 9, PLANNED + 1);
+    settle = after(definition, &claim, 9, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_RETRY && settle.outcome == HORA_RUN_FAILED && settle.code == 9 &&
           settle.after_now && settle.due == S);
     claim.attempt = 3;
-    settle = after(definition, &claim, 0, -9, PLANNED + 1);
+    settle = after(definition, &claim, -9, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_DEAD && settle.outcome == HORA_RUN_GAVE_UP && settle.gave_up == 1);
     /* Crashes have used up the attempts: it does not run again. */
     claim.attempt = 3;
@@ -219,18 +218,18 @@ TEST_REAL(after_series, "")
     hora__definition *definition = MAKE(.fixed_rate = HORA_SECONDS(10), .max_attempts = 1, .stop_after = 3);
     hora__claim claim = claim_of(PLANNED);
     claim.gave_up = 1;
-    hora__settle settle = after(definition, &claim, 0, 0, PLANNED + 55 * S);
+    hora__settle settle = after(definition, &claim, 0, PLANNED + 55 * S);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.planned == PLANNED + 10 * S &&
           settle.due == settle.planned && settle.gave_up == 0 && !settle.after_now);
-    settle = after(definition, &claim, 0, 1, PLANNED + 1);
+    settle = after(definition, &claim, 1, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.outcome == HORA_RUN_GAVE_UP && settle.gave_up == 2);
     claim.gave_up = 2;
-    settle = after(definition, &claim, 0, 1, PLANNED + 1);
+    settle = after(definition, &claim, 1, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_DEAD && settle.gave_up == 3);
     hora__definition_free(definition);
 
     definition = MAKE(.fixed_delay = HORA_SECONDS(10), .grace = HORA_SECONDS(1), .max_attempts = 1);
-    settle = after(definition, &claim, 0, 0, PLANNED + 55 * S);
+    settle = after(definition, &claim, 0, PLANNED + 55 * S);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.after_now && settle.planned == 10 * S &&
           settle.due == 10 * S);
     CHECK_INT(before(definition, &claim, PLANNED + 2 * S, &settle), HORA__BEFORE_SKIP);
@@ -245,10 +244,10 @@ TEST_REAL(the_end_of_a_series, "")
     hora__claim claim = claim_of(PLANNED);
     hora__settle settle;
     claim.firings = 1;
-    CHECK_INT(after(definition, &claim, 0, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
     claim.firings = 2;
     CHECK_INT(before(definition, &claim, PLANNED, &settle), HORA__BEFORE_RUN);
-    CHECK_INT(after(definition, &claim, 0, 0, PLANNED).kind, HORA__SETTLE_DONE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_DONE);
     claim.firings = 3;
     CHECK_INT(before(definition, &claim, PLANNED, &settle), HORA__BEFORE_SKIP);
     CHECK_INT(settle.kind, HORA__SETTLE_DONE);
@@ -256,9 +255,9 @@ TEST_REAL(the_end_of_a_series, "")
 
     definition = MAKE(.fixed_rate = HORA_SECONDS(10), .end = {(PLANNED + 10 * S) * 1000});
     claim = claim_of(PLANNED);
-    CHECK_INT(after(definition, &claim, 0, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
     claim.planned = PLANNED + 1;
-    CHECK_INT(after(definition, &claim, 0, 0, PLANNED).kind, HORA__SETTLE_DONE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_DONE);
     claim.planned = PLANNED + 10 * S + 1;
     CHECK_INT(before(definition, &claim, claim.planned, &settle), HORA__BEFORE_SKIP);
     CHECK_INT(settle.kind, HORA__SETTLE_DONE);
@@ -266,7 +265,7 @@ TEST_REAL(the_end_of_a_series, "")
 
     definition = MAKE(.fixed_rate = INT64_MAX);
     claim = claim_of(INT64_MAX - 5);
-    CHECK_INT(after(definition, &claim, 0, 0, PLANNED).kind, HORA__SETTLE_DONE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_DONE);
     hora__definition_free(definition);
 }
 
@@ -281,7 +280,8 @@ TEST_REAL(at_most_once, "")
     CHECK_INT(before(definition, &claim, PLANNED, &settle), HORA__BEFORE_ASK);
     CHECK_INT(settle.kind, HORA__SETTLE_START);
     CHECK(!hora__rules_asks_again(definition, NULL, &claim, HORA__SETTLE_START, PLANNED, &settle));
-    CHECK_INT(after(definition, &claim, HORA__SETTLE_START, 1, PLANNED).kind, 0);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_DONE);
+    CHECK_INT(after(definition, &claim, 1, PLANNED).kind, HORA__SETTLE_DEAD); /* no other attempt */
     hora__definition_free(definition);
 
     definition = MAKE(.delivery = HORA_AT_MOST_ONCE, .fixed_rate = HORA_SECONDS(10), .count = 2);
@@ -289,7 +289,7 @@ TEST_REAL(at_most_once, "")
     CHECK_INT(before(definition, &claim, PLANNED, &settle), HORA__BEFORE_ASK);
     CHECK(settle.kind == HORA__SETTLE_START && settle.planned == PLANNED + 10 * S &&
           settle.due == settle.planned);
-    settle = after(definition, &claim, HORA__SETTLE_START, 1, PLANNED + 1);
+    settle = after(definition, &claim, 1, PLANNED + 1);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.outcome == HORA_RUN_GAVE_UP &&
           settle.planned == PLANNED + 10 * S);
     /* The last firing: the node that finds it planned for never ends the series. */
@@ -312,9 +312,9 @@ TEST_REAL(overlap, "")
     CHECK(settle.kind == HORA__SETTLE_FORK && settle.overlap_max == 4 && settle.planned == PLANNED + 10 * S);
     CHECK(!hora__rules_asks_again(definition, NULL, &claim, HORA__SETTLE_FORK, PLANNED, &settle));
     /* A forked row is deleted; one whose FORK was lost in a failover goes on with the next time. */
-    settle = after(definition, &claim, HORA__SETTLE_FORK, 0, PLANNED);
+    settle = after(definition, &claim, 0, PLANNED);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.planned == PLANNED + 10 * S);
-    CHECK_INT(after(definition, &claim, HORA__SETTLE_FORK, 1, PLANNED).kind, HORA__SETTLE_RETRY);
+    CHECK_INT(after(definition, &claim, 1, PLANNED).kind, HORA__SETTLE_RETRY);
     hora__rules_skip(definition, NULL, &claim, PLANNED, &settle);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.outcome == HORA_RUN_SKIPPED && settle.skipped == 1 &&
           settle.planned == PLANNED + 10 * S);
@@ -322,8 +322,8 @@ TEST_REAL(overlap, "")
     claim.forked = true;
     claim.attempt = 2;
     CHECK_INT(before(definition, &claim, PLANNED + 60 * S, &settle), HORA__BEFORE_RUN);
-    CHECK_INT(after(definition, &claim, 0, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
-    CHECK_INT(after(definition, &claim, 0, 1, PLANNED).kind, HORA__SETTLE_ADVANCE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
+    CHECK_INT(after(definition, &claim, 1, PLANNED).kind, HORA__SETTLE_ADVANCE);
     hora__definition_free(definition);
 
     definition = MAKE(.fixed_rate = HORA_SECONDS(10), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2,
@@ -333,7 +333,7 @@ TEST_REAL(overlap, "")
     CHECK_INT(settle.kind, HORA__SETTLE_FORK);
     CHECK(hora__rules_asks_again(definition, NULL, &claim, HORA__SETTLE_FORK, PLANNED, &settle));
     CHECK_INT(settle.kind, HORA__SETTLE_START);
-    CHECK_INT(after(definition, &claim, HORA__SETTLE_START, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
+    CHECK_INT(after(definition, &claim, 0, PLANNED).kind, HORA__SETTLE_ADVANCE);
     hora__definition_free(definition);
 }
 
@@ -344,7 +344,7 @@ static int64_t pause_of(const hora__definition *definition, int attempt, uint64_
     hora__claim claim = claim_of(PLANNED);
     hora__settle settle;
     claim.attempt = attempt;
-    hora__rules_after(definition, NULL, &claim, 0, &(hora__run_end){.code = 1}, 0, PLANNED, random, &settle);
+    hora__rules_after(definition, NULL, &claim, &(hora__run_end){.code = 1}, 0, PLANNED, random, &settle);
     CHECK(settle.kind == HORA__SETTLE_RETRY && settle.after_now);
     return settle.due;
 }
@@ -388,7 +388,7 @@ TEST_REAL(retries_that_the_handler_sets, "")
         hora__settle settle;
         claim.attempt = cases[i].attempt;
         hora__run_end end = {.code = 4, .sets_retry = true, .retry_us = cases[i].retry_us};
-        hora__rules_after(definition, NULL, &claim, 0, &end, 5, PLANNED + 5, UINT64_MAX, &settle);
+        hora__rules_after(definition, NULL, &claim, &end, 5, PLANNED + 5, UINT64_MAX, &settle);
         CHECK_INT(settle.kind, cases[i].kind);
         CHECK_INT(settle.code, 4);
         if (settle.kind == HORA__SETTLE_RETRY)
@@ -396,14 +396,14 @@ TEST_REAL(retries_that_the_handler_sets, "")
         else
             CHECK(settle.outcome == HORA_RUN_GAVE_UP && settle.gave_up == 1);
         end.code = 0;
-        hora__rules_after(definition, NULL, &claim, 0, &end, 5, PLANNED + 5, 0, &settle);
+        hora__rules_after(definition, NULL, &claim, &end, 5, PLANNED + 5, 0, &settle);
         CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.outcome == HORA_RUN_SUCCEEDED);
     }
     hora__definition_free(definition);
     definition = MAKE(.max_attempts = 3);
     hora__claim claim = claim_of(PLANNED);
     hora__settle settle;
-    hora__rules_after(definition, NULL, &claim, 0,
+    hora__rules_after(definition, NULL, &claim,
                       &(hora__run_end){.code = 1, .sets_retry = true, .retry_us = -1}, 5, PLANNED, 0,
                       &settle);
     CHECK(settle.kind == HORA__SETTLE_DEAD && settle.outcome == HORA_RUN_GAVE_UP);
@@ -420,11 +420,11 @@ TEST_REAL(outcomes_that_the_handler_sets, "")
         claim.gave_up = 2;
         hora__run_end end = {.code = i / 2, .outcome = outcomes[i % 2], .sets_retry = true, .retry_us = 1};
         hora__settle settle;
-        hora__rules_after(series, NULL, &claim, 0, &end, 5, PLANNED + 5, 0, &settle);
+        hora__rules_after(series, NULL, &claim, &end, 5, PLANNED + 5, 0, &settle);
         CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.planned == PLANNED + 10 * S);
         CHECK(settle.outcome == outcomes[i % 2] && settle.code == i / 2 && settle.gave_up == 2);
         CHECK(settle.run_us == 5 && settle.history && settle.attempt == 1);
-        hora__rules_after(once, NULL, &claim, 0, &end, 5, PLANNED + 5, 0, &settle);
+        hora__rules_after(once, NULL, &claim, &end, 5, PLANNED + 5, 0, &settle);
         CHECK(settle.kind == HORA__SETTLE_DONE && settle.outcome == outcomes[i % 2]);
     }
     hora__definition_free(series);
@@ -493,12 +493,12 @@ TEST_REAL(triggers, "")
     hora_trigger *trigger;
     hora_trigger_context seen;
     CHECK_OK(hora_trigger_new(always_same, NULL, NULL, &trigger));
-    hora__rules_after(definition, trigger, &claim, 0, &(hora__run_end){.code = 0}, 0, 6 * S, 0, &settle);
+    hora__rules_after(definition, trigger, &claim, &(hora__run_end){.code = 0}, 0, 6 * S, 0, &settle);
     CHECK(settle.kind == HORA__SETTLE_ADVANCE && settle.planned == 5 * S + 1);
     (void)hora_trigger_unref(trigger);
     CHECK_OK(hora_trigger_new(never, &seen, NULL, &trigger));
     claim.firings = 4;
-    hora__rules_after(definition, trigger, &claim, 0, &(hora__run_end){.code = 0}, S, 8 * S, 0, &settle);
+    hora__rules_after(definition, trigger, &claim, &(hora__run_end){.code = 0}, S, 8 * S, 0, &settle);
     CHECK_INT(settle.kind, HORA__SETTLE_DONE);
     CHECK(seen.clock == HORA_CLOCK_WALL && seen.now == HORA_SECONDS(8) &&
           seen.last_planned == HORA_SECONDS(5) && seen.last_start == HORA_SECONDS(7) &&
