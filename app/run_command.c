@@ -21,6 +21,7 @@
 static const char help[] =
     "Usage: hora run [OPTION]... FILE...   run the jobs of files, in the foreground\n"
     "       hora run [OPTION]... JOB       let a runner run a job now: see hora run JOB --help\n"
+    "       hora run [OPTION]... --tag TAG   the same for all jobs with a tag\n"
     "\n"
     "FILE is a YAML file (hora-jobs(5)), a crontab, or a directory with files *.yaml. An operand that is "
     "not\n"
@@ -266,11 +267,13 @@ static bool is_file(const char *operand)
            strstr(operand, ".yml") != NULL || access(operand, F_OK) == 0;
 }
 
-/* The first operand decides what the command means, so it is looked for first. */
+/* The first operand or --tag decides what the command means, so it is looked for first. */
 static bool is_about_job(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const struct option *option = NULL;
+        if (strcmp(argv[i], "--tag") == 0 || strncmp(argv[i], "--tag=", 6) == 0)
+            return true; /* only jobs have tags */
         if (argv[i][0] != '-' || strcmp(argv[i], "-") == 0)
             return !is_file(argv[i]);
         for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)

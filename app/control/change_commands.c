@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* change_commands.c - the commands that change something: pause, resume, cancel, reload, stop, clock */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +11,14 @@
 #include "control/fields.h"
 #include "control/view.h"
 #include "output.h"
-#include "text.h"
 
 enum { OPTION_WITHIN = OPTION_OWN, OPTION_NO_WAIT, OPTION_ALL, OPTION_SETTLE };
 
 /* ---- pause, resume, cancel ---- */
 
-#define OF_JOBS_HELP "  --all            all jobs\n\n"
+#define OF_JOBS_HELP                \
+    "  --all            all jobs\n" \
+    "  --tag TAG        all jobs that have this tag; repeated: that have all of them\n\n"
 
 static const char pause_help[] = "Usage: hora pause [OPTION]... JOB...\n"
                                  "\n"
@@ -26,7 +26,7 @@ static const char pause_help[] = "Usage: hora pause [OPTION]... JOB...\n"
                                  "in progress go on.\n"
                                  "\n" OF_JOBS_HELP "Examples:\n"
                                  "  hora pause backup\n"
-                                 "  hora pause --all\n"
+                                 "  hora pause --tag nightly\n"
                                  "\n" COMMON_HELP STATUS_HELP;
 
 static const char resume_help[] =
@@ -57,25 +57,36 @@ static bool set_flag(int id, const char *value, void *arg)
     return true;
 }
 
-/* Makes all jobs of the runner the operands; *ret_list owns their names. Returns false after printing an
- * error. */
-static bool take_all(struct view *view, json_t **ret_list)
+/* Sends a request for an operand, and says what was done. Returns an exit status. */
+static int change(struct view *view, const char *name, const char *field, const char *operand,
+                  const char *done)
 {
-    json_t *list = view_ask(view, json_pack("{s:s}", "request", "list"));
-    const json_t *jobs = json_object_get(list, "jobs");
-    if (list == NULL)
-        return false;
-    free(view->operands);
-    view->operands = memory((json_array_size(jobs) + 1) * sizeof(char *));
-    view->operand_count = 0;
-    for (size_t i = 0; i < json_array_size(jobs) && i < INT_MAX; i++) {
-        view->operands[view->operand_count++] = text_copy(field_text(json_array_get(jobs, i), "job"));
+    json_t *answer = view_ask(view, json_pack("{s:s, s:s}", "request", name, field, operand));
+    const char *run = field_text(answer, "run");
+    if (answer == NULL)
+        return STATUS_TROUBLE;
+    if (view->is_json) {
+        view_print_json(answer);
+        return STATUS_OK;
     }
-    *ret_list = list;
-    return true;
+    view_print_safe(*run != '\0' ? run : operand);
+    output_format(" %s\n", done);
+    json_decref(answer);
+    return STATUS_OK;
 }
 
-/* Sends a request for each operand, and says what was done. `all` is NULL if --all is not an option. */
+/* Makes the jobs that --all or --tag selects the operands. Returns an exit status. */
+static int take_operands(struct view *view, const struct command_form *form, bool all)
+{
+    if (all && (view->tags != NULL || view->operand_count > 0))
+        return complain_use("--all selects all jobs: it goes with neither names nor --tag");
+    if (all || view->tags != NULL)
+        return view_take_jobs(view) ? STATUS_OK : STATUS_TROUBLE;
+    return view->operand_count > 0 ? STATUS_OK : complain_use("%s is missing", form->operand);
+}
+
+/* Sends a request for each operand, or for each job that --all or --tag selects, and says what was done. If one
+ * fails, the others are still made. `all` is NULL if --all and --tag are not options. */
 static int change_each(int argc, char **argv, const char *help, const char *name, const char *field,
                        bool *all, const char *done)
 {
@@ -84,36 +95,17 @@ static int change_each(int argc, char **argv, const char *help, const char *name
                                 .options = options,
                                 .option_count = all != NULL ? 1 : 0,
                                 .operands_most = 1000,
+                                .has_tags = all != NULL,
                                 .operand = all != NULL ? "the name of a job" : "a run",
                                 .option = set_flag};
     struct view view;
     int status;
     if (!view_open(&view, &form, all, argc, argv, &status))
         return status;
-    json_t *list = NULL;
-    if (all != NULL && *all) {
-        if (!take_all(&view, &list))
+    status = take_operands(&view, &form, all != NULL && *all);
+    for (int i = 0, count = status == STATUS_OK ? view.operand_count : 0; i < count; i++)
+        if (change(&view, name, field, view.operands[i], done) != STATUS_OK)
             status = STATUS_TROUBLE;
-    } else if (view.operand_count == 0) {
-        status = complain_use("%s is missing", form.operand);
-    }
-    for (int i = 0; i < view.operand_count; i++) {
-        json_t *answer = view_ask(&view, json_pack("{s:s, s:s}", "request", name, field, view.operands[i]));
-        const char *run = field_text(answer, "run");
-        if (answer == NULL) {
-            status = STATUS_TROUBLE; /* the others are still changed */
-        } else if (view.is_json) {
-            view_print_json(answer);
-            continue;
-        } else {
-            view_print_safe(*run != '\0' ? run : view.operands[i]);
-            output_format(" %s\n", done);
-        }
-        json_decref(answer);
-    }
-    for (int i = 0; list != NULL && i < view.operand_count; i++)
-        free(view.operands[i]);
-    json_decref(list);
     view_close(&view);
     return status;
 }

@@ -183,9 +183,9 @@ int status_command(int argc, char **argv)
 static const char list_help[] = "Usage: hora list [OPTION]... [JOB]\n"
                                 "\n"
                                 "List the jobs: their states, when they run next, and how they ended last.\n"
-                                "\n"
+                                "\n" TAG_HELP "\n"
                                 "Examples:\n"
-                                "  hora list\n"
+                                "  hora list --tag nightly\n"
                                 "  hora list backup --json\n"
                                 "\n" COMMON_HELP STATUS_HELP;
 
@@ -249,14 +249,13 @@ static int run_simple(struct view *view, json_t *asked, const char *field,
 
 int list_command(int argc, char **argv)
 {
-    static const struct command_form form = {.help = list_help, .operands_most = 1};
+    static const struct command_form form = {.help = list_help, .operands_most = 1, .has_tags = true};
     struct view view;
     int status;
     if (!view_open(&view, &form, NULL, argc, argv, &status))
         return status;
     json_t *asked = request("list");
-    if (view.operand_count > 0)
-        (void)json_object_set_new(asked, "job", json_string(view.operands[0]));
+    view_select(&view, asked);
     return run_simple(&view, asked, "jobs", print_list);
 }
 
@@ -268,8 +267,7 @@ static const char next_help[] =
     "List the next planned times of all jobs, or of some, in the order in which they come.\n"
     "\n"
     "  -n N             how many times, 1 to 1000; default: 10\n"
-    "  --all            also times of jobs that are paused, given up or disabled\n"
-    "\n"
+    "  --all            also times of jobs that are paused, given up or disabled\n" TAG_HELP "\n"
     "Examples:\n"
     "  hora next\n"
     "  hora next -n 3 backup report\n"
@@ -324,6 +322,7 @@ int next_command(int argc, char **argv)
                                              .options = options,
                                              .option_count = 2,
                                              .operands_most = 1000,
+                                             .has_tags = true,
                                              .option = next_option};
     struct next_arguments arguments = {.number = 10};
     struct view view;
@@ -333,29 +332,30 @@ int next_command(int argc, char **argv)
     json_t *jobs = json_array();
     for (int i = 0; i < view.operand_count; i++)
         (void)json_array_append_new(jobs, json_string(view.operands[i]));
-    return run_simple(&view,
-                      json_pack("{s:s, s:i, s:b, s:o}", "request", "next", "limit", arguments.number, "all",
-                                arguments.all, "jobs", jobs),
-                      "times", print_next);
+    json_t *asked = json_pack("{s:s, s:i, s:b, s:o}", "request", "next", "limit", arguments.number, "all",
+                              arguments.all, "jobs", jobs);
+    if (view.tags != NULL)
+        view_select(&view, asked);
+    return run_simple(&view, asked, "times", print_next);
 }
 
 /* ---- history ---- */
 
-static const char history_help[] = "Usage: hora history [OPTION]... [JOB]\n"
-                                   "\n"
-                                   "List the runs that have ended, the latest first.\n"
-                                   "\n"
-                                   "  --failed         only those that failed\n"
-                                   "  -n N             how many, 1 to 1000; default: 20\n"
-                                   "  --since TIME     only those that ended since a time, such as "
-                                   "2026-11-17 or 2026-11-17T03:00, or in the\n"
-                                   "                   last hours: 12h, 7d\n"
-                                   "  --output         with --json: also the end of the output of each run\n"
-                                   "\n"
-                                   "Examples:\n"
-                                   "  hora history --failed --since 1d\n"
-                                   "  hora history backup -n 5\n"
-                                   "\n" COMMON_HELP STATUS_HELP;
+static const char history_help[] =
+    "Usage: hora history [OPTION]... [JOB]\n"
+    "\n"
+    "List the runs that have ended, the latest first.\n"
+    "\n"
+    "  --failed         only those that failed\n"
+    "  -n N             how many, 1 to 1000; default: 20\n"
+    "  --since TIME     only those that ended since a time, such as "
+    "2026-11-17 or 2026-11-17T03:00, or in the\n"
+    "                   last hours: 12h, 7d\n"
+    "  --output         with --json: also the end of the output of each run\n" TAG_HELP "\n"
+    "Examples:\n"
+    "  hora history --failed --since 1d\n"
+    "  hora history backup -n 5\n"
+    "\n" COMMON_HELP STATUS_HELP;
 
 struct history_arguments {
     int number;
@@ -439,6 +439,7 @@ int history_command(int argc, char **argv)
                                              .options = options,
                                              .option_count = 4,
                                              .operands_most = 1,
+                                             .has_tags = true,
                                              .option = history_option};
     struct history_arguments arguments = {.number = 20};
     struct view view;
@@ -447,8 +448,7 @@ int history_command(int argc, char **argv)
         return status;
     json_t *asked = json_pack("{s:s, s:i, s:b, s:b}", "request", "history", "limit", arguments.number,
                               "failed", arguments.failed, "output", arguments.output);
-    if (view.operand_count > 0)
-        (void)json_object_set_new(asked, "job", json_string(view.operands[0]));
+    view_select(&view, asked);
     if (arguments.since != NULL) {
         json_t *since = since_to_json(&view, arguments.since);
         if (since == NULL) {

@@ -16,7 +16,7 @@
 #include "terminal.h"
 #include "width.h"
 
-enum { OPTION_SOCKET = 1, OPTION_JSON, OPTION_UTC, OPTION_ZONE, OPTION_HELP };
+enum { OPTION_SOCKET = 1, OPTION_JSON, OPTION_UTC, OPTION_ZONE, OPTION_HELP, OPTION_TAG };
 
 static const struct option common_options[] = {{"--socket", 0, true, OPTION_SOCKET},
                                                {"--json", 0, false, OPTION_JSON},
@@ -24,6 +24,7 @@ static const struct option common_options[] = {{"--socket", 0, true, OPTION_SOCK
                                                {"--zone", 0, true, OPTION_ZONE},
                                                {"--help", 'h', false, OPTION_HELP}};
 enum { COMMON_OPTIONS = sizeof common_options / sizeof *common_options };
+static const struct option tag_option = {"--tag", 0, true, OPTION_TAG};
 
 /* ---- the command line ---- */
 
@@ -45,6 +46,15 @@ static bool take_common(struct view *view, const struct command_form *form, int 
     case OPTION_ZONE:
         *zone_name = value;
         return true;
+    case OPTION_TAG:
+        if (*value == '\0') {
+            complain_use("--tag requires a value");
+            return false;
+        }
+        if (view->tags == NULL)
+            view->tags = json_array();
+        (void)json_array_append_new(view->tags, json_string(value));
+        return true;
     case OPTION_HELP:
         output_text(form->help);
         *ret_status = STATUS_OK;
@@ -57,12 +67,14 @@ static bool take_common(struct view *view, const struct command_form *form, int 
 static bool parse(struct view *view, const struct command_form *form, void *arg, int argc, char **argv,
                   const char **zone_name, int *ret_status)
 {
-    struct option table[COMMON_OPTIONS + OWN_OPTIONS_MOST];
+    struct option table[COMMON_OPTIONS + OWN_OPTIONS_MOST + 1];
+    size_t count = COMMON_OPTIONS + form->option_count;
     memcpy(table, common_options, sizeof common_options);
     if (form->option_count > 0)
         memcpy(table + COMMON_OPTIONS, form->options, form->option_count * sizeof *table);
-    struct options options = {
-        .table = table, .count = COMMON_OPTIONS + form->option_count, .argc = argc, .argv = argv, .at = 1};
+    if (form->has_tags)
+        table[count++] = tag_option;
+    struct options options = {.table = table, .count = count, .argc = argc, .argv = argv, .at = 1};
     *ret_status = STATUS_TROUBLE;
     for (int id; (id = options_next(&options)) != WORD_END;) {
         if (id == WORD_OPERAND && view->operand_count == form->operands_most) {
@@ -75,7 +87,11 @@ static bool parse(struct view *view, const struct command_form *form, void *arg,
                                   : !take_common(view, form, id, options.value, zone_name, ret_status))
             return false;
     }
-    if (view->operand_count < form->operands_least) {
+    if (view->tags != NULL && view->operand_count > 0) {
+        complain_use("name jobs, or select them with --tag, not both");
+        return false;
+    }
+    if (view->operand_count < form->operands_least && view->tags == NULL) {
         complain_use("%s is missing", form->operand);
         return false;
     }
@@ -87,7 +103,8 @@ bool view_open(struct view *view, const struct command_form *form, void *arg, in
 {
     const char *zone_name = "local";
     hora_error reason;
-    *view = (struct view){.connection = {.fd = -1}, .operands = memory((size_t)(argc + 1) * sizeof(char *))};
+    *view = (struct view){.connection = {.fd = -1},
+                          .operands = memory((size_t)(argc + 1) * sizeof *view->operands)};
     bool is_good = parse(view, form, arg, argc, argv, &zone_name, ret_status);
     if (is_good && hora_zone_new(zone_name, NULL, &view->zone, &reason) < 0) {
         *ret_status = complain("--zone %s: %s", zone_name, reason.message);
@@ -112,7 +129,10 @@ void view_close(struct view *view)
 {
     connection_close(&view->connection);
     hora_zone_unref(view->zone);
+    json_decref(view->tags);
+    json_decref(view->selected);
     free(view->operands);
+    view->tags = view->selected = NULL;
     view->zone = NULL;
     view->operands = NULL;
 }
@@ -122,6 +142,31 @@ json_t *view_ask(struct view *view, json_t *request)
     json_t *answer = connection_ask(&view->connection, request, NULL, NULL);
     (void)times_from_json(json_object_get(answer, "now"), &view->now);
     return answer;
+}
+
+void view_select(const struct view *view, json_t *request)
+{
+    if (view->tags != NULL)
+        (void)json_object_set(request, "tags", view->tags);
+    else if (view->operand_count > 0)
+        (void)json_object_set_new(request, "job", json_string(view->operands[0]));
+}
+
+bool view_take_jobs(struct view *view)
+{
+    json_t *request = json_pack("{s:s}", "request", "list");
+    view_select(view, request);
+    json_t *answer = view_ask(view, request);
+    if (answer == NULL)
+        return false;
+    const json_t *jobs = json_object_get(answer, "jobs");
+    view->selected = answer;
+    free(view->operands);
+    view->operands = memory((json_array_size(jobs) + 1) * sizeof *view->operands);
+    view->operand_count = 0;
+    for (size_t i = 0; i < json_array_size(jobs); i++)
+        view->operands[view->operand_count++] = field_text(json_array_get(jobs, i), "job");
+    return true;
 }
 
 /* ---- texts ---- */

@@ -27,6 +27,8 @@ enum { OPTION_OWN = 100, OWN_OPTIONS_MOST = 8 };
     "                   /run/hora/hora.sock for root, or $XDG_RUNTIME_DIR/hora.sock, or\n" \
     "                   ~/.hora/hora.sock\n"                                               \
     "  -h, --help       print this help\n"
+/* About --tag, for commands that have it. */
+#define TAG_HELP    "  --tag TAG        only jobs that have this tag; repeated: that have all of them\n"
 #define STATUS_HELP "\nExit status: 0 on success, 2 on errors.\n"
 
 /* A command. */
@@ -35,6 +37,7 @@ struct command_form {
     const struct option *options; /* its own, with ids from OPTION_OWN on */
     size_t option_count;
     int operands_least, operands_most;
+    bool has_tags;       /* --tag can take the place of operands, which are names of jobs then */
     const char *operand; /* what an operand is, for errors: "the name of a job" */
     /* Handles an option of its own. Returns false after printing an error. */
     bool (*option)(int id, const char *value, void *arg);
@@ -45,8 +48,10 @@ struct view {
     const char *socket;
     bool is_json;
     hora_zone *zone; /* NULL: UTC */
-    char **operands;
+    const char **operands;
     int operand_count;
+    json_t *tags;     /* of --tag; NULL: none is given */
+    json_t *selected; /* owns the operands of view_take_jobs */
     struct table_look look;
     struct connection connection;
     hora_instant now; /* of the runner, from the latest answer */
@@ -61,6 +66,12 @@ void view_close(struct view *view);
 /* Sends a request and returns the last line of the answer; see connection_ask. Notes the time of the runner.
  * */
 json_t *view_ask(struct view *view, json_t *request);
+
+/* Adds to a request which jobs it is about: that of the operand, or those with the tags, or all. */
+void view_select(const struct view *view, json_t *request);
+
+/* Makes the jobs that view_select selects the operands. Returns false after printing an error. */
+bool view_take_jobs(struct view *view);
 
 /* Prints an answer as JSON. Releases the reference. */
 void view_print_json(json_t *answer);

@@ -47,6 +47,7 @@ static void asked_free(struct asked *asked)
     free(asked->job);
     free(asked->key);
     free(asked->run);
+    json_decref(asked->history.jobs);
     loop_timer_free(&asked->timer);
     free(asked);
 }
@@ -237,6 +238,8 @@ static int add_record(const hora_run_record *record, void *arg)
     const char *job = job_of_key(asked->runner, record->key);
     if (record->key == NULL || job == record->key)
         return 0; /* not a job of this namespace */
+    if (asked->history.jobs != NULL && json_object_get(asked->history.jobs, job) == NULL)
+        return 0;
     if (asked->history.failed && code_is_of_end(record->code))
         return 0;
     json_t *object = record_to_json(asked->runner, record);

@@ -299,6 +299,7 @@ struct history_question {
     int64_t limit, before_id;
     hora_instant since;
     const char *run; /* only this run; NULL: all */
+    json_t *jobs;    /* an object whose keys are the names of jobs; NULL: all. The reference is taken */
 };
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg);

@@ -598,6 +598,7 @@ void runner_request_history(struct runner *runner, const struct history_question
     for (size_t i = json_array_size(all); i-- > 0;)
         if (!is_asked_for(json_array_get(all, i), question))
             (void)json_array_remove(all, i);
+    json_decref(question->jobs);
     while ((int64_t)json_array_size(all) > question->limit)
         (void)json_array_remove(all, json_array_size(all) - 1);
     answer(json_pack("{s:b, s:o}", "ok", 1, "records", all), reply, arg);
