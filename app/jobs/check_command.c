@@ -105,13 +105,14 @@ static int read_request(struct request *request, int argc, char **argv)
     return result < 0 ? complain("--from %s: %s", request->from_text, error.message) : -1;
 }
 
-/* Returns the zone to print the times of a job in: that of its first cron trigger. NULL is UTC. */
-static const hora_zone *zone_of(const struct job *job, const hora_zone *local)
+/* Returns the zone to print the times of a job in: that of its first cron trigger, or of its first trigger. Only
+ * jobs with triggers have times. */
+static const hora_zone *zone_of(const struct job *job)
 {
     for (size_t i = 0; i < job->trigger_count; i++)
         if (job->triggers[i].kind == TRIGGER_CRON)
             return job->triggers[i].zone;
-    return local;
+    return job->trigger_count > 0 ? job->triggers[0].zone : NULL;
 }
 
 /* Returns the schedule of a job in words; the caller frees it. */
@@ -133,7 +134,7 @@ static json_t *lines_json(char *const *lines, size_t count)
     return array;
 }
 
-static json_t *job_json(const struct request *request, const struct job *job, const hora_zone *local)
+static json_t *job_json(const struct request *request, const struct job *job)
 {
     json_t *object = job_to_json(job, request->show_secrets);
     json_t *times = json_array();
@@ -144,7 +145,7 @@ static json_t *job_json(const struct request *request, const struct job *job, co
         time = job_next_time(job, time);
         if (time.ns >= JOB_PARKED)
             break;
-        (void)hora_instant_format(time, zone_of(job, local), false, text, sizeof text);
+        (void)hora_instant_format(time, zone_of(job), false, text, sizeof text);
         (void)json_array_append_new(times, json_string(text));
     }
     (void)json_object_set_new(object, "place",
@@ -156,12 +157,11 @@ static json_t *job_json(const struct request *request, const struct job *job, co
 }
 
 /* Prints everything as one JSON object. Jobs may be NULL. */
-static int print_json(const struct request *request, const struct jobs *jobs, const struct problems *problems,
-                      const hora_zone *local)
+static int print_json(const struct request *request, const struct jobs *jobs, const struct problems *problems)
 {
     json_t *object = json_object(), *array = json_array();
     for (size_t i = 0; jobs && i < jobs->count; i++)
-        (void)json_array_append_new(array, job_json(request, jobs->jobs[i], local));
+        (void)json_array_append_new(array, job_json(request, jobs->jobs[i]));
     (void)json_object_set_new(object, "problems", lines_json(problems->lines, problems->count));
     (void)json_object_set_new(object, "warnings",
                               lines_json(jobs ? jobs->warnings : NULL, jobs ? jobs->warning_count : 0));
@@ -179,12 +179,12 @@ static int print_json(const struct request *request, const struct jobs *jobs, co
 /* ---- text ---- */
 
 /* Prints the next time of a job, or "-". */
-static void print_next(const struct request *request, const struct job *job, const hora_zone *local)
+static void print_next(const struct request *request, const struct job *job)
 {
     char text[HORA_INSTANT_TEXT] = "-";
     hora_instant next = job_next_time(job, request->from);
     if (job->enabled && next.ns < JOB_PARKED)
-        (void)hora_instant_format(next, zone_of(job, local), false, text, sizeof text);
+        (void)hora_instant_format(next, zone_of(job), false, text, sizeof text);
     output_format("%-25s", text);
 }
 
@@ -200,8 +200,7 @@ static void print_missing_user(const struct job *job)
                       job->user_group);
 }
 
-static int print_text(const struct request *request, const struct jobs *jobs, const struct problems *problems,
-                      const hora_zone *local)
+static int print_text(const struct request *request, const struct jobs *jobs, const struct problems *problems)
 {
     for (size_t i = 0; i < problems->count; i++) {
         output_text(problems->lines[i]);
@@ -216,7 +215,7 @@ static int print_text(const struct request *request, const struct jobs *jobs, co
     for (size_t i = 0; i < jobs->count; i++) {
         char *words = words_of(jobs->jobs[i]);
         output_format("%-*s  ", width, jobs->jobs[i]->name);
-        print_next(request, jobs->jobs[i], local);
+        print_next(request, jobs->jobs[i]);
         output_text("  ");
         output_plain(words);
         output_text("\n");
@@ -235,17 +234,11 @@ static int print_text(const struct request *request, const struct jobs *jobs, co
 
 static int check(const struct request *request)
 {
-    hora_zone *local;
-    hora_error error;
-    if (hora_zone_new("local", NULL, &local, &error) < 0)
-        return complain("%s", error.message);
     struct problems problems;
     struct jobs *jobs = jobs_read(request->files, request->file_count, &request->options, &problems);
-    int status = request->json ? print_json(request, jobs, &problems, local)
-                               : print_text(request, jobs, &problems, local);
+    int status = request->json ? print_json(request, jobs, &problems) : print_text(request, jobs, &problems);
     problems_free(&problems);
     jobs_free(jobs);
-    hora_zone_unref(local);
     return status;
 }
 
