@@ -33,11 +33,28 @@ static const struct option table[] = {
     {"--tsv", 0, false, TSV},
 };
 
+/* Reads the value of --dst. Development versions had other names for the rules. */
+static bool read_rule(const char *value, hora_dst *ret_rule)
+{
+    static const char *const rules[] = {[HORA_DST_LITERAL] = "literal", [HORA_DST_ONCE] = "once"};
+    static const char *const old_rules[] = {[HORA_DST_LITERAL] = "spring", [HORA_DST_ONCE] = "cron"};
+    int choice;
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(value, old_rules[i]) == 0) {
+            complain_use("--dst %s is called --dst %s now", value, rules[i]);
+            return false;
+        }
+    }
+    if (!option_choice("--dst", value, rules, 2, &choice))
+        return false;
+    *ret_rule = (hora_dst)choice;
+    return true;
+}
+
 /* Stores an option in the request. Returns false after printing an error. */
 static bool take_option(struct cron_request *request, int id, const char *value)
 {
     static const char *const dialects[] = {[HORA_CRON_SPRING] = "spring", [HORA_CRON_UNIX] = "unix"};
-    static const char *const rules[] = {[HORA_DST_LITERAL] = "spring", [HORA_DST_ONCE] = "cron"};
     int choice;
     switch (id) {
     case DIALECT:
@@ -46,10 +63,7 @@ static bool take_option(struct cron_request *request, int id, const char *value)
         request->options.dialect = (hora_cron_dialect)choice;
         return true;
     case DST:
-        if (!option_choice("--dst", value, rules, 2, &choice))
-            return false;
-        request->options.dst = (hora_dst)choice;
-        return true;
+        return read_rule(value, &request->options.dst);
     case ZONE:
         request->zone = value;
         return true;
