@@ -139,14 +139,29 @@ static void list_request(struct request *request)
         runner_request_jobs(request->runner, job, listed, request);
 }
 
+/* The store has told the state of a job, or has failed: then its description is still known. */
+static void shown(json_t *reply, void *arg)
+{
+    static const char *const names[] = {"paused_since", "paused_by"};
+    struct request *request = arg;
+    const struct job_state *state = request_job(request, request->question.job);
+    if (state != NULL) {
+        const struct place *place = &state->job->place;
+        const json_t *info = json_array_get(json_object_get(reply, "jobs"), 0);
+        json_t *job = job_to_json(state->job, false);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (json_object_get(info, names[i]) != NULL)
+                (void)json_object_set(job, names[i], json_object_get(info, names[i]));
+        request_finish(request, json_pack("{s:b, s:o, s:s?, s:i}", "ok", 1, "job", job, "file", place->file,
+                                          "line", place->line));
+    }
+    json_decref(reply);
+}
+
 static void show_request(struct request *request)
 {
-    const struct job_state *state = request_job(request, request->question.job);
-    if (state == NULL)
-        return;
-    const struct place *place = &state->job->place;
-    request_finish(request, json_pack("{s:b, s:o, s:s?, s:i}", "ok", 1, "job", job_to_json(state->job, false),
-                                      "file", place->file, "line", place->line));
+    if (request_job(request, request->question.job) != NULL)
+        runner_request_jobs(request->runner, request->question.job, shown, request);
 }
 
 static void metrics_request(struct request *request)
@@ -216,7 +231,8 @@ static void pause_request(struct request *request)
     if (request_job(request, job) == NULL)
         return;
     report(request, job, job);
-    runner_request_pause(request->runner, job, request->question.kind == QUESTION_PAUSE, answered, request);
+    runner_request_pause(request->runner, job, request->question.kind == QUESTION_PAUSE, request->uid,
+                         answered, request);
 }
 
 static void cancel_request(struct request *request)

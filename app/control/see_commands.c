@@ -123,12 +123,15 @@ static void print_attention(const struct view *view, const json_t *runner, const
     bool is_first = true;
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *job = json_array_get(jobs, i);
-        bool is_paused = field_is(job, "state", "paused");
+        const char *since = VIEW_TIME(view, json_object_get(job, "paused_since"));
+        const char *by = field_text(job, "paused_by");
+        bool is_paused = field_is(job, "state", "paused") || *since != '\0'; /* it may still be running */
         if (!is_paused && !field_is(job, "state", "given-up"))
             continue;
         char text[512];
         if (is_paused)
-            (void)snprintf(text, sizeof text, "%s is paused: hora resume %s", field_text(job, "job"),
+            (void)snprintf(text, sizeof text, "%s is paused%s%s%s%s: hora resume %s", field_text(job, "job"),
+                           *since != '\0' ? " since " : "", since, *by != '\0' ? " by " : "", by,
                            field_text(job, "job"));
         else
             (void)snprintf(text, sizeof text, "%s is given up after %lld failures in a row: hora explain %s",

@@ -23,6 +23,9 @@ struct asked {
     char *job, *key; /* NULL: all jobs */
     hora_instant at;
     bool pause;
+    uid_t by;                  /* who asks for a pause */
+    json_t *pauses;            /* a list: pauses_read */
+    json_t *resumed;           /* names of jobs that have a note, and are not paused */
     bool is_paused, is_queued; /* a run: the job is paused; it follows the one in progress */
     struct history_question history;
     char *run;
@@ -48,6 +51,8 @@ static void asked_free(struct asked *asked)
     free(asked->key);
     free(asked->run);
     json_decref(asked->history.jobs);
+    json_decref(asked->pauses);
+    json_decref(asked->resumed);
     loop_timer_free(&asked->timer);
     free(asked);
 }
@@ -107,19 +112,21 @@ static const char *state_name(const hora_durable_info *info, hora_instant now)
 static int add_job(const hora_durable_info *info, void *arg)
 {
     struct asked *asked = arg;
+    const char *name = job_of_key(asked->runner, info->key);
+    if (info->state == HORA_DURABLE_WAITING && json_object_get(asked->pauses, name) != NULL)
+        json_array_append_new(asked->resumed, json_string(name));
     hora_instant due = info->due.ns > info->planned.ns ? info->due : info->planned;
     bool parked = info->planned.ns >= JOB_PARKED || info->state == HORA_DURABLE_DEAD;
     char last[40] = "";
     if (info->last_end.ns != 0)
         code_describe(info->last_code, last, sizeof last);
-    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I, s:s}", "job",
-                            job_of_key(asked->runner, info->key), "state", state_name(info, asked->at),
-                            "next", parked ? json_null() : json_instant(due), "planned",
-                            parked ? json_null() : json_instant(info->planned), "attempts", info->attempts,
-                            "failures_in_a_row", (json_int_t)info->failures_in_a_row, "last_end",
-                            json_instant(info->last_end), "last_code", info->last_code, "last_success",
-                            json_instant(info->last_success), "node", (json_int_t)info->node, "firings",
-                            (json_int_t)info->firings, "last", last);
+    json_t *job = json_pack(
+        "{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I, s:s}", "job", name, "state",
+        state_name(info, asked->at), "next", parked ? json_null() : json_instant(due), "planned",
+        parked ? json_null() : json_instant(info->planned), "attempts", info->attempts, "failures_in_a_row",
+        (json_int_t)info->failures_in_a_row, "last_end", json_instant(info->last_end), "last_code",
+        info->last_code, "last_success", json_instant(info->last_success), "node", (json_int_t)info->node,
+        "firings", (json_int_t)info->firings, "last", last);
     json_array_append_new(asked->result, job);
     return 0;
 }
@@ -129,15 +136,26 @@ static void list_jobs(void *arg)
     struct asked *asked = arg;
     char *prefix = text_format("%s/", asked->runner->namespace);
     asked->result = json_array();
-    asked->error =
-        hora_store_list(asked->runner->store, HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key),
-                        add_job, asked, &asked->reason);
+    asked->pauses = json_object();
+    asked->resumed = json_array();
+    /* Before the tasks: a job that has a note by now has been paused. */
+    asked->error = pauses_read(asked->runner, asked->job, asked->pauses, &asked->reason);
+    if (asked->error == 0)
+        asked->error = hora_store_list(asked->runner->store,
+                                       HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key), add_job,
+                                       asked, &asked->reason);
     if (asked->error == 0)
         asked->error = hora_store_list(
             asked->runner->store,
             HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key, .state = HORA_DURABLE_DEAD), add_job,
             asked, &asked->reason);
     free(prefix);
+    for (size_t i = 0; i < json_array_size(asked->resumed); i++) {
+        const char *job = json_string_value(json_array_get(asked->resumed, i));
+        hora_error reason;
+        json_object_del(asked->pauses, job);
+        (void)pause_remove(asked->runner, job, &reason); /* the next list tries it again */
+    }
 }
 
 static json_t *runs_of(const struct runner *runner, const char *job)
@@ -177,6 +195,17 @@ static void complete_job(struct runner *runner, json_t *object, const struct job
     json_object_set_new(object, "runs", runs);
 }
 
+/* Adds since when a job is paused, and by whom. That may be so while it runs. A job that was given up then is
+ * not paused any more. */
+static void add_pause(json_t *object, const json_t *note)
+{
+    const char *state = json_string_value(json_object_get(object, "state"));
+    if (note == NULL || state == NULL || strcmp(state, "given-up") == 0)
+        return;
+    json_object_set(object, "paused_since", json_object_get(note, "since"));
+    json_object_set(object, "paused_by", json_object_get(note, "by"));
+}
+
 json_t *json_next(const struct job *job, hora_instant now)
 {
     hora_instant next = job_next_time(job, now);
@@ -213,6 +242,7 @@ static void jobs_listed(void *arg)
         json_t *object =
             task != NULL ? json_incref(task) : json_pack("{s:s, s:s}", "job", job->name, "state", "unknown");
         complete_job(runner, object, job);
+        add_pause(object, json_object_get(asked->pauses, job->name));
         json_array_append_new(jobs, object);
     }
     json_decref(tasks);
@@ -380,9 +410,14 @@ static void ask_to_pause(void *arg)
     hora_store *store = asked->runner->store;
     if (asked->pause) {
         asked->error = hora_store_pause(store, asked->key, 0, &asked->reason);
+        hora_error reason;
+        if (asked->error > 0) /* it was not paused before */
+            (void)pause_put(asked->runner, asked->job, asked->at, asked->by, &reason);
         return;
     }
-    asked->error = hora_store_resume(store, asked->key, 0, &asked->reason);
+    asked->error = pause_remove(asked->runner, asked->job, &asked->reason);
+    if (asked->error == 0)
+        asked->error = hora_store_resume(store, asked->key, 0, &asked->reason);
     if (asked->error != HORA_ENOENT)
         return;
     /* A job that was given up continues with its next time, not now. */
@@ -404,12 +439,15 @@ static void was_paused(void *arg)
     asked_free(asked);
 }
 
-void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg)
+void runner_request_pause(struct runner *runner, const char *job, bool pause, uid_t by, reply_fn reply,
+                          void *arg)
 {
     if (!is_known(runner, job, reply, arg))
         return;
     struct asked *asked = asked_new(runner, job, reply, arg);
     asked->pause = pause;
+    asked->by = by;
+    asked->at = loop_wall(runner->loop);
     asked->next = job_next_time(runner_find(runner, job)->job, loop_wall(runner->loop));
     loop_ask(runner->loop, ask_to_pause, was_paused, asked);
 }

@@ -534,9 +534,10 @@ void runner_request_run(struct runner *runner, const char *job, reply_fn reply, 
     answer(json_pack("{s:b, s:o}", "ok", 1, "run", json_sprintf("%s@20261117T120000Z", job)), reply, arg);
 }
 
-void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg)
+void runner_request_pause(struct runner *runner, const char *job, bool pause, uid_t by, reply_fn reply,
+                          void *arg)
 {
-    (void)runner;
+    (void)runner, (void)by;
     note("%s %s", pause ? "pause" : "resume", job);
     answer(json_pack("{s:b}", "ok", 1), reply, arg);
 }
