@@ -173,7 +173,8 @@ static const char *overlap_name(const struct job *job)
     return names[job->overlap];
 }
 
-/* Adds what the files and this node know. While a job runs, the store does not know its next time. */
+/* Adds what the files and this node know. While a job runs, the store does not know its next time. That of a
+ * paused job may have passed, and nothing happens at it. */
 static void complete_job(struct runner *runner, json_t *object, const struct job *job)
 {
     char schedule[512];
@@ -182,9 +183,12 @@ static void complete_job(struct runner *runner, json_t *object, const struct job
     for (size_t i = 0; i < job->tag_count; i++)
         json_array_append_new(tags, json_string(job->tags[i]));
     const char *state = json_string_value(json_object_get(object, "state"));
-    if (state != NULL && strcmp(state, "running") == 0)
+    bool is_running = state != NULL && strcmp(state, "running") == 0;
+    if (is_running)
         json_object_set_new(object, "next", json_next(job, loop_wall(runner->loop)));
-    else if (!job->enabled && json_array_size(runs) == 0)
+    else if (state != NULL && strcmp(state, "paused") == 0)
+        json_object_set_new(object, "next", json_null());
+    if (!is_running && !job->enabled && json_array_size(runs) == 0)
         json_object_set_new(object, "state", json_string("disabled"));
     json_object_set_new(object, "schedule", json_string(schedule));
     json_object_set_new(object, "description",
