@@ -75,14 +75,17 @@ static int change(struct view *view, const char *name, const char *field, const 
     return STATUS_OK;
 }
 
-/* Makes the jobs that --all or --tag selects the operands. Returns an exit status. */
-static int take_operands(struct view *view, const struct command_form *form, bool all)
+/* Checks that exactly one of names, --tag and --all is given. */
+static bool check_selection(const struct view *view, void *arg)
 {
-    if (all && (view->tags != NULL || view->operand_count > 0))
-        return complain_use("--all selects all jobs: it goes with neither names nor --tag");
-    if (all || view->tags != NULL)
-        return view_take_jobs(view) ? STATUS_OK : STATUS_TROUBLE;
-    return view->operand_count > 0 ? STATUS_OK : complain_use("%s is missing", form->operand);
+    const bool *all = arg;
+    bool is_all = all != NULL && *all;
+    bool is_named = view->tags != NULL || view->operand_count > 0;
+    if (is_all && is_named)
+        complain_use("--all selects all jobs: it goes with neither names nor --tag");
+    else if (!is_all && !is_named)
+        complain_use("%s is missing", all != NULL ? "the name of a job" : "a run");
+    return is_all != is_named;
 }
 
 /* Sends a request for each operand, or for each job that --all or --tag selects, and says what was done. If one
@@ -96,14 +99,16 @@ static int change_each(int argc, char **argv, const char *help, const char *name
                                 .option_count = all != NULL ? 1 : 0,
                                 .operands_most = 1000,
                                 .has_tags = all != NULL,
-                                .operand = all != NULL ? "the name of a job" : "a run",
-                                .option = set_flag};
+                                .option = set_flag,
+                                .check = check_selection};
     struct view view;
     int status;
     if (!view_open(&view, &form, all, argc, argv, &status))
         return status;
-    status = take_operands(&view, &form, all != NULL && *all);
-    for (int i = 0, count = status == STATUS_OK ? view.operand_count : 0; i < count; i++)
+    bool is_selected = (all != NULL && *all) || view.tags != NULL;
+    if (is_selected && !view_take_jobs(&view))
+        status = STATUS_TROUBLE;
+    for (int i = 0; i < view.operand_count; i++)
         if (change(&view, name, field, view.operands[i], done) != STATUS_OK)
             status = STATUS_TROUBLE;
     view_close(&view);

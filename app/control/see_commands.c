@@ -364,6 +364,7 @@ struct history_arguments {
     int number;
     bool failed, output;
     const char *since;
+    json_t *asked_since; /* the same for the runner; NULL: not given */
 };
 
 static bool history_option(int id, const char *value, void *arg)
@@ -416,20 +417,22 @@ static void print_history(const struct view *view, json_t *records)
     view_print_table(view, table);
 }
 
-/* Returns "since" as the runner reads it: a duration as it is, a time in UTC. NULL after printing an error.
- * */
-static json_t *since_to_json(const struct view *view, const char *since)
+/* Makes --since what the runner reads: a duration as it is, a time in UTC. */
+static bool check_history(const struct view *view, void *arg)
 {
+    struct history_arguments *arguments = arg;
     hora_ns duration;
     hora_instant time;
-    hora_error reason;
-    if (hora_duration_parse(since, HORA_SECONDS(1), &duration, NULL) == 0 && duration >= 0)
-        return json_string(since);
-    if (hora_instant_parse(since, view->zone, &time, NULL, &reason) == 0)
-        return json_string(UTC(time));
-    complain_use("--since must be a time such as 2026-11-17T03:00, or a duration such as 12h, not \"%s\"",
-                 since);
-    return NULL;
+    if (arguments->since == NULL)
+        return true;
+    if (hora_duration_parse(arguments->since, HORA_SECONDS(1), &duration, NULL) == 0 && duration >= 0)
+        arguments->asked_since = json_string(arguments->since);
+    else if (hora_instant_parse(arguments->since, view->zone, &time, NULL, NULL) == 0)
+        arguments->asked_since = json_string(UTC(time));
+    else
+        complain_use("--since must be a time such as 2026-11-17T03:00, or a duration such as 12h, not \"%s\"",
+                     arguments->since);
+    return arguments->asked_since != NULL;
 }
 
 int history_command(int argc, char **argv)
@@ -443,24 +446,20 @@ int history_command(int argc, char **argv)
                                              .option_count = 4,
                                              .operands_most = 1,
                                              .has_tags = true,
-                                             .option = history_option};
+                                             .option = history_option,
+                                             .check = check_history};
     struct history_arguments arguments = {.number = 20};
     struct view view;
     int status;
-    if (!view_open(&view, &form, &arguments, argc, argv, &status))
+    if (!view_open(&view, &form, &arguments, argc, argv, &status)) {
+        json_decref(arguments.asked_since);
         return status;
+    }
     json_t *asked = json_pack("{s:s, s:i, s:b, s:b}", "request", "history", "limit", arguments.number,
                               "failed", arguments.failed, "output", arguments.output);
     view_select(&view, asked);
-    if (arguments.since != NULL) {
-        json_t *since = since_to_json(&view, arguments.since);
-        if (since == NULL) {
-            json_decref(asked);
-            view_close(&view);
-            return STATUS_TROUBLE;
-        }
-        (void)json_object_set_new(asked, "since", since);
-    }
+    if (arguments.asked_since != NULL)
+        (void)json_object_set_new(asked, "since", arguments.asked_since);
     return run_simple(&view, asked, "records", print_history);
 }
 

@@ -191,6 +191,14 @@ static int run_job_and_wait(struct printing *printing, const char *job)
     return status;
 }
 
+static bool check_run(const struct view *view, void *arg)
+{
+    const bool *wait = arg;
+    if (view->tags != NULL && *wait)
+        complain_use("--wait waits for one job, and --tag may select several");
+    return view->tags == NULL || !*wait;
+}
+
 int run_job_command(int argc, char **argv)
 {
     static const struct option options[] = {{"--wait", 0, false, OPTION_WAIT}};
@@ -201,16 +209,15 @@ int run_job_command(int argc, char **argv)
                                              .operands_most = 1,
                                              .has_tags = true,
                                              .operand = "the name of a job",
-                                             .option = set_flag};
+                                             .option = set_flag,
+                                             .check = check_run};
     struct printing printing = {0};
     struct view *view = &printing.view;
     bool wait = false;
     int status;
     if (!view_open(view, &form, &wait, argc, argv, &status))
         return status;
-    if (view->tags != NULL && wait)
-        status = complain_use("--wait waits for one job, and --tag may select several");
-    else if (wait)
+    if (wait)
         status = run_job_and_wait(&printing, view->operands[0]);
     else if (view->tags != NULL && !view_take_jobs(view))
         status = STATUS_TROUBLE;

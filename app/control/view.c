@@ -110,6 +110,7 @@ bool view_open(struct view *view, const struct command_form *form, void *arg, in
         *ret_status = complain("--zone %s: %s", zone_name, reason.message);
         is_good = false;
     }
+    is_good = is_good && (form->check == NULL || form->check(view, arg));
     if (is_good) {
         int lines;
         bool is_terminal = isatty(STDOUT_FILENO) == 1;

@@ -31,6 +31,8 @@ enum { OPTION_OWN = 100, OWN_OPTIONS_MOST = 8 };
 #define TAG_HELP    "  --tag TAG        only jobs that have this tag; repeated: that have all of them\n"
 #define STATUS_HELP "\nExit status: 0 on success, 2 on errors.\n"
 
+struct view;
+
 /* A command. */
 struct command_form {
     const char *help;
@@ -41,6 +43,9 @@ struct command_form {
     const char *operand; /* what an operand is, for errors: "the name of a job" */
     /* Handles an option of its own. Returns false after printing an error. */
     bool (*option)(int id, const char *value, void *arg);
+    /* Checks what options and operands mean together, before the command connects. Returns false after printing
+     * an error. NULL: there is nothing to check. */
+    bool (*check)(const struct view *view, void *arg);
 };
 
 /* A command that runs: its options, and the terminal. */
