@@ -27,6 +27,7 @@ struct asked {
     json_t *pauses;            /* a list: pauses_read */
     json_t *resumed;           /* names of jobs that have a note, and are not paused */
     bool is_paused, is_queued; /* a run: the job is paused; it follows the one in progress */
+    bool is_given_up;          /* the job, if the error is HORA_ENOENT */
     struct history_question history;
     char *run;
     struct loop_timer timer; /* history: until the outcomes of runs that have just ended are written */
@@ -74,10 +75,11 @@ static bool failed(struct asked *asked)
     if (asked->error >= 0)
         return false;
     json_decref(asked->result);
-    if (asked->error == HORA_ENOENT && asked->job != NULL)
-        refuse(asked->reply, asked->arg,
-               "job %s is not in the store; it may have been given up: hora resume %s", asked->job,
+    if (asked->error == HORA_ENOENT && asked->is_given_up)
+        refuse(asked->reply, asked->arg, "job %s has been given up; hora resume %s lets it run", asked->job,
                asked->job);
+    else if (asked->error == HORA_ENOENT && asked->job != NULL)
+        refuse(asked->reply, asked->arg, "job %s is not in the store; hora reload puts it there", asked->job);
     else
         refuse(asked->reply, asked->arg, "the store: %s", asked->reason.message);
     asked_free(asked);
@@ -342,6 +344,23 @@ static int find_row(const hora_durable_info *info, void *arg)
     return 0;
 }
 
+static int find_dead(const hora_durable_info *info, void *arg)
+{
+    (void)info;
+    *(bool *)arg = true;
+    return 0;
+}
+
+/* The store has no task of the job that can run: finds out whether the job was given up. */
+static void look_among_dead(struct asked *asked)
+{
+    hora_error reason;
+    if (asked->error == HORA_ENOENT)
+        (void)hora_store_list(asked->runner->store,
+                              HORA_DURABLE_FILTER(.key = asked->key, .state = HORA_DURABLE_DEAD), find_dead,
+                              &asked->is_given_up, &reason);
+}
+
 static struct row look(struct asked *asked)
 {
     struct row row = {.is_there = false};
@@ -349,6 +368,7 @@ static struct row look(struct asked *asked)
                                    &row, &asked->reason);
     if (asked->error == 0 && !row.is_there)
         asked->error = HORA_ENOENT;
+    look_among_dead(asked);
     return row;
 }
 
@@ -417,6 +437,7 @@ static void ask_to_pause(void *arg)
         hora_error reason;
         if (asked->error > 0) /* it was not paused before */
             (void)pause_put(asked->runner, asked->job, asked->at, asked->by, &reason);
+        look_among_dead(asked);
         return;
     }
     asked->error = pause_remove(asked->runner, asked->job, &asked->reason);
