@@ -57,9 +57,10 @@ static bool set_flag(int id, const char *value, void *arg)
     return true;
 }
 
-/* Sends a request for an operand, and says what was done. Returns an exit status. */
+/* Sends a request for an operand, and says what was done, or that there was nothing to do. Returns an exit
+ * status. */
 static int change(struct view *view, const char *name, const char *field, const char *operand,
-                  const char *done)
+                  const char *done, const char *not_done)
 {
     json_t *answer = view_ask(view, json_pack("{s:s, s:s}", "request", name, field, operand));
     const char *run = field_text(answer, "run");
@@ -69,8 +70,9 @@ static int change(struct view *view, const char *name, const char *field, const 
         view_print_json(answer);
         return STATUS_OK;
     }
+    bool is_new = json_object_get(answer, "changed") == NULL || field_is_true(answer, "changed");
     view_print_safe(*run != '\0' ? run : operand);
-    output_format(" %s\n", done);
+    output_format(" %s\n", is_new ? done : not_done);
     json_decref(answer);
     return STATUS_OK;
 }
@@ -91,7 +93,7 @@ static bool check_selection(const struct view *view, void *arg)
 /* Sends a request for each operand, or for each job that --all or --tag selects, and says what was done. If one
  * fails, the others are still made. `all` is NULL if --all and --tag are not options. */
 static int change_each(int argc, char **argv, const char *help, const char *name, const char *field,
-                       bool *all, const char *done)
+                       bool *all, const char *done, const char *not_done)
 {
     static const struct option options[] = {{"--all", 0, false, OPTION_ALL}};
     struct command_form form = {.help = help,
@@ -109,7 +111,7 @@ static int change_each(int argc, char **argv, const char *help, const char *name
     if (is_selected && !view_take_jobs(&view))
         status = STATUS_TROUBLE;
     for (int i = 0; i < view.operand_count; i++)
-        if (change(&view, name, field, view.operands[i], done) != STATUS_OK)
+        if (change(&view, name, field, view.operands[i], done, not_done) != STATUS_OK)
             status = STATUS_TROUBLE;
     view_close(&view);
     return status;
@@ -118,18 +120,18 @@ static int change_each(int argc, char **argv, const char *help, const char *name
 int pause_command(int argc, char **argv)
 {
     bool all = false;
-    return change_each(argc, argv, pause_help, "pause", "job", &all, "is paused");
+    return change_each(argc, argv, pause_help, "pause", "job", &all, "is paused", "was paused before");
 }
 
 int resume_command(int argc, char **argv)
 {
     bool all = false;
-    return change_each(argc, argv, resume_help, "resume", "job", &all, "is resumed");
+    return change_each(argc, argv, resume_help, "resume", "job", &all, "is resumed", "was not paused");
 }
 
 int cancel_command(int argc, char **argv)
 {
-    return change_each(argc, argv, cancel_help, "cancel", "run", NULL, "is cancelled");
+    return change_each(argc, argv, cancel_help, "cancel", "run", NULL, "is cancelled", "");
 }
 
 /* ---- reload ---- */

@@ -297,7 +297,8 @@ static void print_next(const struct view *view, json_t *times)
     static const struct table_column columns[] = {
         {"NEXT", true, 0, 0}, {"AT", false, 0, 1}, {"JOB", false, 10, 0}, {"", false, 0, 2}};
     if (json_array_size(times) == 0) {
-        output_text("No job has a planned time.\n");
+        output_text("No job has a planned time. Those that are paused, given up or disabled are shown with "
+                    "--all.\n");
         return;
     }
     struct table *table = table_new(columns, sizeof columns / sizeof *columns);

@@ -19,8 +19,9 @@
 enum { OPTION_OWN = 100, OWN_OPTIONS_MOST = 8 };
 
 /* The text about the common options, for the end of each help. */
-#define COMMON_HELP                                                                        \
-    "  --json           print the answer of the runner as JSON\n"                          \
+#define COMMON_HELP "  --json           print the answer of the runner as JSON\n" SCREEN_HELP
+/* The same for a command that prints no JSON. */
+#define SCREEN_HELP                                                                        \
     "  --utc            show times in UTC; default: in the zone of this machine\n"         \
     "  --zone NAME      show times in a zone, such as Europe/Paris\n"                      \
     "  --socket PATH    the socket of the runner; default: $HORA_SOCKET, or\n"             \
