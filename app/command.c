@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "help.h"
 #include "output.h"
+#include "text.h"
 
 static char path[64] = "hora"; /* the words of the running command, separated by blanks */
 
@@ -22,6 +24,21 @@ static void path_add(const char *name)
     (void)snprintf(path + length, sizeof path - length, " %s", name);
 }
 
+/* Returns the name of the command that is most like a word, or NULL if none is. */
+static const char *similar_name(const struct command *table, size_t count, const char *word)
+{
+    const char *best = NULL;
+    int least = 3; /* differences */
+    for (size_t i = 0; i < count; i++) {
+        int differences = text_distance(word, table[i].name);
+        if (differences < least) {
+            least = differences;
+            best = table[i].name;
+        }
+    }
+    return best;
+}
+
 int command_run(const struct command *table, size_t count, const char *help, int argc, char **argv)
 {
     if (argc < 2) {
@@ -30,7 +47,7 @@ int command_run(const struct command *table, size_t count, const char *help, int
     }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        output_text(help);
+        help_print(help);
         return STATUS_OK;
     }
     for (size_t i = 0; i < count; i++) {
@@ -39,9 +56,12 @@ int command_run(const struct command *table, size_t count, const char *help, int
             return table[i].run(argc - 1, argv + 1);
         }
     }
-    complain("unknown %s %s", name[0] == '-' ? "option" : "command", name);
-    (void)fputs(help, stderr);
-    return STATUS_TROUBLE;
+    const char *similar = similar_name(table, count, name);
+    if (name[0] == '-')
+        return complain_use("unknown option %s", name);
+    if (similar)
+        return complain_use("unknown command %s; did you mean %s?", name, similar);
+    return complain_use("unknown command %s", name);
 }
 
 int complain(const char *format, ...)

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "cron_text.h"
+#include "help.h"
 #include "options.h"
 #include "output.h"
 
@@ -108,7 +109,7 @@ int request_read(struct cron_request *ret_request, enum cron_options options, co
         if (id == WORD_WRONG)
             return STATUS_TROUBLE;
         if (id == HELP) {
-            output_text(help);
+            help_print(help);
             return STATUS_OK;
         }
         if (id == WORD_OPERAND) {

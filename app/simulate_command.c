@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "help.h"
 #include "options.h"
 #include "output.h"
 #include "read_jobs.h"
@@ -13,13 +14,11 @@
 #include "text.h"
 
 static const char help[] =
-    "Usage: hora simulate --from TIME --to TIME [OPTION]... FILE...\n"
+    "Usage: hora simulate [--from TIME] --to TIME [OPTION]... FILE...\n"
     "\n"
-    "Prints what the runner would do with job files in a period: each start and end, what is skipped, "
-    "queued,\n"
-    "replaced and tried again, and what clock changes do. Nothing is executed. The code is the one that "
-    "runs\n"
-    "jobs; time is virtual, so a month takes a few seconds.\n"
+    "Print what the runner would do with job files in a period: each start and end, what is skipped,\n"
+    "queued, replaced and tried again, and what clock changes do. Nothing is executed. The code is the\n"
+    "one that runs jobs; time is virtual, so a month takes a few seconds.\n"
     "\n"
     "Options:\n"
     "  --from TIME             such as 2026-03-28, or 2026-03-28T12:00:00+01:00; default: now\n"
@@ -27,13 +26,16 @@ static const char help[] =
     "  --zone NAME             the zone of TIME and of what is printed; default: that of the machine\n"
     "  --duration [JOB=]TIME   how long a run takes; default: 0s\n"
     "  --exit [JOB=]STATUS     the exit status of a run; default: 0\n"
-    "  --crontab FORM          how to read crontabs: user or system\n"
+    "  --crontab user|system   whether entries of crontabs have a user; default: system for\n"
+    "                          /etc/crontab and files in /etc/cron.d, user for others\n"
     "  --json                  print events as JSON, one object on each line\n"
     "  -h, --help              print this help\n"
     "\n"
     "Examples:\n"
     "  hora simulate --from 2026-03-28 --to 2026-03-30 --zone Europe/Paris jobs.yaml\n"
-    "  hora simulate --to 2026-12-01 --duration backup=3h --exit sync=1 jobs.yaml\n";
+    "  hora simulate --to 2026-12-01 --duration backup=3h --exit sync=1 jobs.yaml\n"
+    "\n"
+    "Exit status: 0 on success, 1 if the files are not valid, 2 on other errors.\n";
 
 enum option_id {
     OPTION_FROM = 1,
@@ -202,7 +204,7 @@ int simulate_command(int argc, char **argv)
     int word, status = -1;
     while (status < 0 && (word = options_next(&words)) != WORD_END) {
         if (word == OPTION_HELP) {
-            output_text(help);
+            help_print(help);
             status = STATUS_OK;
         } else if (word == WORD_OPERAND) {
             wish.files[wish.file_count++] = words.value;

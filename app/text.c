@@ -85,3 +85,25 @@ void text_make_utf8(char *text)
     for (size_t at = 0; (at += text_valid_utf8(text + at, length - at)) < length; at++)
         text[at] = '?';
 }
+
+int text_distance(const char *a, const char *b)
+{
+    enum { MOST = 100 };
+    int row[MOST + 1];
+    size_t width = strlen(b);
+    if (width > MOST)
+        return INT16_MAX;
+    for (size_t j = 0; j <= width; j++)
+        row[j] = (int)j;
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i + 1;
+        for (size_t j = 0; j < width; j++) {
+            int best = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j + 1] = diagonal + 1 < best ? diagonal + 1 : best;
+        }
+    }
+    return row[width];
+}

@@ -24,4 +24,8 @@ size_t text_valid_utf8(const char *text, size_t length);
 /* Replaces what is not UTF-8 by question marks: in texts that were cut somewhere, or that contain file names. */
 void text_make_utf8(char *text);
 
+/* Returns how many characters must be changed, added or removed to make one name of another; names are short.
+ * Returns a large number for long names. */
+int text_distance(const char *a, const char *b);
+
 #endif

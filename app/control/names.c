@@ -7,32 +7,9 @@
 #include <string.h>
 
 #include "control/requests.h"
+#include "text.h"
 
 /* ---- names that are alike ---- */
-
-/* Returns how many characters must be changed, added or removed to make one name of another; names are short.
- * Returns a large number for long names. */
-static int distance(const char *a, const char *b)
-{
-    enum { MOST = 100 };
-    int row[MOST + 1];
-    size_t width = strlen(b);
-    if (width > MOST)
-        return INT16_MAX;
-    for (size_t j = 0; j <= width; j++)
-        row[j] = (int)j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i + 1;
-        for (size_t j = 0; j < width; j++) {
-            int best = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j + 1] = diagonal + 1 < best ? diagonal + 1 : best;
-        }
-    }
-    return row[width];
-}
 
 /* The name that is most like a text, among those that were considered. */
 struct similar {
@@ -48,7 +25,7 @@ static struct similar similar_to(const char *text)
 
 static void consider(struct similar *similar, const char *name)
 {
-    int differences = distance(similar->text, name);
+    int differences = text_distance(similar->text, name);
     if (differences < similar->least) {
         similar->least = differences;
         similar->best = name;

@@ -12,6 +12,7 @@
 #include "command.h"
 #include "control/fields.h"
 #include "control/times.h"
+#include "help.h"
 #include "output.h"
 #include "terminal.h"
 #include "width.h"
@@ -56,7 +57,7 @@ static bool take_common(struct view *view, const struct command_form *form, int 
         (void)json_array_append_new(view->tags, json_string(value));
         return true;
     case OPTION_HELP:
-        output_text(form->help);
+        help_print(form->help);
         *ret_status = STATUS_OK;
         return false;
     default:

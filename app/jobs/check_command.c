@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "help.h"
 #include "jobs/commands.h"
 #include "jobs/jobs.h"
 #include "options.h"
@@ -83,7 +84,7 @@ static int read_request(struct request *request, int argc, char **argv)
         if (id == WORD_WRONG)
             return STATUS_TROUBLE;
         if (id == HELP) {
-            output_text(help);
+            help_print(help);
             return STATUS_OK;
         }
         if (!take_option(request, id, words.value))
