@@ -24,21 +24,6 @@ static void path_add(const char *name)
     (void)snprintf(path + length, sizeof path - length, " %s", name);
 }
 
-/* Returns the name of the command that is most like a word, or NULL if none is. */
-static const char *similar_name(const struct command *table, size_t count, const char *word)
-{
-    const char *best = NULL;
-    int least = 3; /* differences */
-    for (size_t i = 0; i < count; i++) {
-        int differences = text_distance(word, table[i].name);
-        if (differences < least) {
-            least = differences;
-            best = table[i].name;
-        }
-    }
-    return best;
-}
-
 int command_run(const struct command *table, size_t count, const char *help, int argc, char **argv)
 {
     if (argc < 2) {
@@ -56,11 +41,11 @@ int command_run(const struct command *table, size_t count, const char *help, int
             return table[i].run(argc - 1, argv + 1);
         }
     }
-    const char *similar = similar_name(table, count, name);
     if (name[0] == '-')
         return complain_use("unknown option %s", name);
-    if (similar)
-        return complain_use("unknown command %s; did you mean %s?", name, similar);
+    const char *nearest = text_nearest(name, &table[0].name, count, sizeof table[0]);
+    if (nearest)
+        return complain_use("unknown command %s; did you mean %s?", name, nearest);
     return complain_use("unknown command %s", name);
 }
 

@@ -3,43 +3,12 @@
  *
  * A request with a name that no job has is refused, with the name that is most like it. So a misspelled name
  * is not taken for a selection of no jobs. */
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
+#include "command.h"
 #include "control/requests.h"
+#include "jobs/tags.h"
 #include "text.h"
-
-/* ---- names that are alike ---- */
-
-/* The name that is most like a text, among those that were considered. */
-struct similar {
-    const char *text;
-    const char *best; /* NULL: none is like it */
-    int least;        /* its differences; before there is one, a limit of them */
-};
-
-static struct similar similar_to(const char *text)
-{
-    return (struct similar){.text = text, .least = strlen(text) < 5 ? 2 : 3};
-}
-
-static void consider(struct similar *similar, const char *name)
-{
-    int differences = text_distance(similar->text, name);
-    if (differences < similar->least) {
-        similar->least = differences;
-        similar->best = name;
-    }
-}
-
-/* Ends a request with an error: a text, and the name that may have been meant. */
-static void fail_with(struct request *request, const char *text, const struct similar *similar)
-{
-    if (similar->best != NULL)
-        request_fail(request, "%s %s; did you mean %s?", text, similar->text, similar->best);
-    else
-        request_fail(request, "%s %s", text, similar->text);
-}
 
 /* ---- jobs ---- */
 
@@ -49,60 +18,45 @@ struct job_state *request_job(struct request *request, const char *name)
     struct job_state *state = runner_find(runner, name);
     if (state != NULL)
         return state;
-    struct similar similar = similar_to(name);
+    const char **names = memory((runner->job_count + 1) * sizeof *names);
     for (size_t i = 0; i < runner->job_count; i++)
-        consider(&similar, runner->jobs[i]->name);
-    fail_with(request, "there is no job", &similar);
+        names[i] = runner->jobs[i]->name;
+    const char *nearest = text_nearest(name, names, runner->job_count, sizeof *names);
+    if (nearest != NULL)
+        request_fail(request, "there is no job %s; did you mean %s?", name, nearest);
+    else
+        request_fail(request, "there is no job %s", name);
+    free(names);
     return NULL;
 }
 
 /* ---- tags ---- */
 
-static bool has_tag(const struct job *job, const char *tag)
-{
-    for (size_t i = 0; i < job->tag_count; i++)
-        if (strcmp(job->tags[i], tag) == 0)
-            return true;
-    return false;
-}
-
 bool request_wants(const struct request *request, const struct job *job)
 {
     const json_t *tags = request->question.tags;
     for (size_t i = 0; i < json_array_size(tags); i++)
-        if (!has_tag(job, json_string_value(json_array_get(tags, i))))
+        if (!job_has_tag(job, json_string_value(json_array_get(tags, i))))
             return false;
     return true;
-}
-
-/* Returns true if a job has a tag. Otherwise ends the request with an error. */
-static bool check_tag(struct request *request, const char *tag)
-{
-    const struct runner *runner = request->runner;
-    struct similar similar = similar_to(tag);
-    for (size_t i = 0; i < runner->job_count; i++) {
-        const struct job *job = runner->jobs[i]->job;
-        if (has_tag(job, tag))
-            return true;
-        for (size_t j = 0; j < job->tag_count; j++)
-            consider(&similar, job->tags[j]);
-    }
-    fail_with(request, "no job has the tag", &similar);
-    return false;
 }
 
 bool request_has_tags(struct request *request)
 {
     const struct runner *runner = request->runner;
-    const json_t *tags = request->question.tags;
-    for (size_t i = 0; i < json_array_size(tags); i++)
-        if (!check_tag(request, json_string_value(json_array_get(tags, i))))
-            return false;
-    if (json_array_size(tags) == 0)
-        return true;
+    const json_t *asked = request->question.tags;
+    size_t count = json_array_size(asked);
+    const char **tags = memory((count + 1) * sizeof *tags);
+    const struct job **jobs = memory((runner->job_count + 1) * sizeof *jobs);
+    for (size_t i = 0; i < count; i++)
+        tags[i] = json_string_value(json_array_get(asked, i));
     for (size_t i = 0; i < runner->job_count; i++)
-        if (request_wants(request, runner->jobs[i]->job))
-            return true;
-    request_fail(request, "no job has all of these tags");
-    return false;
+        jobs[i] = runner->jobs[i]->job;
+    char reason[TAGS_REASON];
+    bool is_good = tags_check(jobs, runner->job_count, tags, count, reason);
+    if (!is_good)
+        request_fail(request, "%s", reason);
+    free(jobs);
+    free(tags);
+    return is_good;
 }
