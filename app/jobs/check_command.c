@@ -10,12 +10,12 @@
 #include "help.h"
 #include "jobs/commands.h"
 #include "jobs/jobs.h"
+#include "jobs/tags.h"
 #include "options.h"
 #include "output.h"
 
 static const char help[] =
-    "Usage: hora check [--crontab user|system] [--from T] FILE...\n"
-    "       hora check --json [-n N] [--show-secrets] [--crontab user|system] [--from T] FILE...\n"
+    "Usage: hora check [OPTION]... FILE...\n"
     "\n"
     "Check job files. Prints all problems, each with its file, line and column; or each job with its\n"
     "next time and its schedule in words. A folder stands for the files *.yaml and *.yml in it, a file\n"
@@ -24,9 +24,10 @@ static const char help[] =
     "  --crontab user|system   whether entries of crontabs have a user; default: system for\n"
     "                          /etc/crontab and files in /etc/cron.d, user for others\n"
     "  --from T                show the next times after T; default: now\n"
+    "  --tag TAG               show only jobs that have this tag; repeated: that have all of them\n"
     "  --json                  print a JSON object with problems, warnings and complete jobs\n"
-    "  -n N                    number of next times of each job with --json, 0 to 1000; default: 1\n"
-    "  --show-secrets          print the values of environment variables\n"
+    "  -n N                    with --json: number of next times of each job, 0 to 1000; default: 1\n"
+    "  --show-secrets          with --json: print the values of environment variables\n"
     "  -h, --help              print this help\n"
     "\n"
     "Exit status: 0 if the files are valid, 1 if they are not, 2 on other errors.\n";
@@ -40,9 +41,11 @@ struct request {
     hora_instant from;
     const char **files;
     size_t file_count;
+    const char **tags;
+    size_t tag_count;
 };
 
-enum { CRONTAB = 1, JSON, SECRETS, FROM, COUNT, HELP };
+enum { CRONTAB = 1, JSON, SECRETS, FROM, COUNT, TAG, HELP };
 
 static bool take_option(struct request *request, int id, const char *value)
 {
@@ -63,6 +66,9 @@ static bool take_option(struct request *request, int id, const char *value)
     case FROM:
         request->from_text = value;
         return true;
+    case TAG:
+        request->tags[request->tag_count++] = value;
+        return true;
     case COUNT:
         return option_number("-n", value, 0, 1000, &request->count);
     default:
@@ -77,6 +83,7 @@ static int read_request(struct request *request, int argc, char **argv)
     static const struct option table[] = {
         {"--crontab", 0, true, CRONTAB}, {"--json", 0, false, JSON}, {"--show-secrets", 0, false, SECRETS},
         {"--from", 0, true, FROM},       {NULL, 'n', true, COUNT},   {"--help", 'h', false, HELP},
+        {"--tag", 0, true, TAG},
     };
     struct options words = {
         .table = table, .count = sizeof table / sizeof table[0], .argc = argc, .argv = argv, .at = 1};
@@ -162,7 +169,8 @@ static int print_json(const struct request *request, const struct jobs *jobs, co
 {
     json_t *object = json_object(), *array = json_array();
     for (size_t i = 0; jobs && i < jobs->count; i++)
-        (void)json_array_append_new(array, job_json(request, jobs->jobs[i]));
+        if (job_has_tags(jobs->jobs[i], request->tags, request->tag_count))
+            (void)json_array_append_new(array, job_json(request, jobs->jobs[i]));
     (void)json_object_set_new(object, "problems", lines_json(problems->lines, problems->count));
     (void)json_object_set_new(object, "warnings",
                               lines_json(jobs ? jobs->warnings : NULL, jobs ? jobs->warning_count : 0));
@@ -211,9 +219,12 @@ static int print_text(const struct request *request, const struct jobs *jobs, co
         return STATUS_NO;
     int width = 0;
     for (size_t i = 0; i < jobs->count; i++)
-        if ((int)strlen(jobs->jobs[i]->name) > width)
+        if (job_has_tags(jobs->jobs[i], request->tags, request->tag_count) &&
+            (int)strlen(jobs->jobs[i]->name) > width)
             width = (int)strlen(jobs->jobs[i]->name);
     for (size_t i = 0; i < jobs->count; i++) {
+        if (!job_has_tags(jobs->jobs[i], request->tags, request->tag_count))
+            continue;
         char *words = words_of(jobs->jobs[i]);
         output_format("%-*s  ", width, jobs->jobs[i]->name);
         print_next(request, jobs->jobs[i]);
@@ -237,7 +248,13 @@ static int check(const struct request *request)
 {
     struct problems problems;
     struct jobs *jobs = jobs_read(request->files, request->file_count, &request->options, &problems);
-    int status = request->json ? print_json(request, jobs, &problems) : print_text(request, jobs, &problems);
+    char reason[TAGS_REASON];
+    int status;
+    if (jobs && !tags_check((const struct job *const *)jobs->jobs, jobs->count, request->tags,
+                            request->tag_count, reason))
+        status = complain("%s", reason);
+    else
+        status = request->json ? print_json(request, jobs, &problems) : print_text(request, jobs, &problems);
     problems_free(&problems);
     jobs_free(jobs);
     return status;
@@ -245,10 +262,13 @@ static int check(const struct request *request)
 
 int check_command(int argc, char **argv)
 {
-    struct request request = {.count = 1, .files = memory((size_t)argc * sizeof *request.files)};
+    struct request request = {.count = 1,
+                              .files = memory((size_t)argc * sizeof *request.files),
+                              .tags = memory((size_t)argc * sizeof *request.tags)};
     int status = read_request(&request, argc, argv);
     if (status < 0)
         status = check(&request);
     free(request.files);
+    free(request.tags);
     return status;
 }

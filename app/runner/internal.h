@@ -162,6 +162,8 @@ void zones_watch(struct runner *runner);
 bool simulated_start(struct run *run);
 /* Pretends that a signal ends it. */
 void simulated_signal(struct run *run, int signal);
+/* Whether events of a job are printed; without a simulation, all are. NULL: of no job. */
+bool simulation_shows(const struct runner *runner, const char *job);
 /* The runner is ready: lets the time of the simulation pass. */
 void simulation_begin(struct runner *runner);
 
