@@ -5,8 +5,8 @@
  * together becomes one text, which is broken at blanks:
  *
  *   - lines without indentation: a paragraph. A line that ends with a colon is a title, and stays alone;
- *   - "  --option VALUE   text" and the lines below that are indented like the text. What follows the first line
- *     is indented in the same way;
+ *   - "  --option VALUE   text" and the lines below that are indented like the text. What follows the first
+ *     line is indented in the same way;
  *   - any other line with indentation is a block of its own: an example, or another usage. */
 #include "help.h"
 
@@ -27,8 +27,8 @@ struct line {
     size_t hang;   /* indentation of the lines that continue it */
 };
 
-/* Returns the column of the text of an option: after the first two or more blanks behind the name. Returns 0 if
- * there are none. */
+/* Returns the column of the text of an option: after the first two or more blanks behind the name. Returns 0
+ * if there are none. */
 static size_t text_column(const struct line *line)
 {
     for (size_t i = line->indent; i + 2 < line->length; i++)

@@ -90,8 +90,8 @@ static bool check_selection(const struct view *view, void *arg)
     return is_all != is_named;
 }
 
-/* Sends a request for each operand, or for each job that --all or --tag selects, and says what was done. If one
- * fails, the others are still made. `all` is NULL if --all and --tag are not options. */
+/* Sends a request for each operand, or for each job that --all or --tag selects, and says what was done. If
+ * one fails, the others are still made. `all` is NULL if --all and --tag are not options. */
 static int change_each(int argc, char **argv, const char *help, const char *name, const char *field,
                        bool *all, const char *done, const char *not_done)
 {

@@ -183,7 +183,7 @@ static void recorded(json_t *reply, void *arg)
     request_finish(request, reply);
 }
 
-/* Returns the names of the jobs that have the tags of a request, as keys of an object; NULL: it names none. */
+/* Returns the names of the jobs that have the tags of a request, as keys of an object; NULL: all jobs. */
 static json_t *wanted_names(const struct request *request)
 {
     if (json_array_size(request->question.tags) == 0)

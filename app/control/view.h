@@ -44,8 +44,8 @@ struct command_form {
     const char *operand; /* what an operand is, for errors: "the name of a job" */
     /* Handles an option of its own. Returns false after printing an error. */
     bool (*option)(int id, const char *value, void *arg);
-    /* Checks what options and operands mean together, before the command connects. Returns false after printing
-     * an error. NULL: there is nothing to check. */
+    /* Checks what options and operands mean together, before the command connects. Returns false after
+     * printing an error. NULL: there is nothing to check. */
     bool (*check)(const struct view *view, void *arg);
 };
 

@@ -113,8 +113,8 @@ static int read_request(struct request *request, int argc, char **argv)
     return result < 0 ? complain("--from %s: %s", request->from_text, error.message) : -1;
 }
 
-/* Returns the zone to print the times of a job in: that of its first cron trigger, or of its first trigger. Only
- * jobs with triggers have times. */
+/* Returns the zone to print the times of a job in: that of its first cron trigger, or of its first trigger.
+ * Only jobs with triggers have times. */
 static const hora_zone *zone_of(const struct job *job)
 {
     for (size_t i = 0; i < job->trigger_count; i++)

@@ -55,8 +55,8 @@ static const char *field_of(struct arena *arena, const char *text, int number)
     return arena_text(arena, text, strcspn(text, blanks));
 }
 
-/* Returns the days of an expression as a list of numbers, "1,15": those of the `count` days from 1970-02-01 on,
- * a Sunday, that match. `first` is the number of the first day. */
+/* Returns the days of an expression as a list of numbers, "1,15": those of the `count` days from 1970-02-01
+ * on, a Sunday, that match. `first` is the number of the first day. */
 static const char *matching_days(struct arena *arena, const char *expression, int first, int count)
 {
     static const int64_t january = 334; /* days from 1970-02-01 to 1971-01-01 */
@@ -110,8 +110,8 @@ static bool choose_dialect(struct reader *reader, const struct draft *draft, con
     return true;
 }
 
-/* Parses an expression. Returns false after reporting a problem, with the column of the mistake if the text is
- * in the file as it is. */
+/* Parses an expression. Returns false after reporting a problem, with the column of the mistake if the text
+ * is in the file as it is. */
 static bool parse_cron(struct reader *reader, const char *text, const struct place *place, int text_column,
                        hora_cron_options options, hora_cron **ret_cron)
 {
@@ -225,8 +225,8 @@ bool read_delay(const struct slot *slot, const struct node *node, void *target)
     return add_period(slot, node, target, TRIGGER_DELAY);
 }
 
-/* Reads a time, which the zone of the draft completes. `ret_zone` may be NULL; otherwise it receives a reference
- * to the zone that the time names, or NULL. */
+/* Reads a time, which the zone of the draft completes. `ret_zone` may be NULL; otherwise it receives a
+ * reference to the zone that the time names, or NULL. */
 static bool read_time(const struct slot *slot, const struct node *node, const struct draft *draft,
                       hora_instant *ret_time, hora_zone **ret_zone)
 {
@@ -293,8 +293,8 @@ static bool read_from(const struct slot *slot, const struct node *node, void *ta
     return read_time(slot, node, draft, &draft->job.triggers[draft->job.trigger_count - 1].from, NULL);
 }
 
-/* Keys of an element of `triggers`. Each of the first KIND_COUNT makes a trigger and is at its trigger_kind; the
- * others concern it. */
+/* Keys of an element of `triggers`. Each of the first KIND_COUNT makes a trigger and is at its trigger_kind;
+ * the others concern it. */
 static const struct key element_keys[] = {
     [TRIGGER_CRON] = {"cron", read_one_cron, 0, 0, 0, NULL, 0},
     [TRIGGER_EVERY] = {"every", read_one_every, 0, 0, 0, NULL, 0},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pauses.c - since when jobs are paused, and who paused them
  *
- * The store knows that the task of a job is paused, but neither since when nor by whom. A note in the same store
- * says that, so that all nodes know it, also after a restart. The note is a task with the key
- * NAMESPACE!paused/JOB, whose payload is {"since": TIME, "by": USER}. It has no time and no handler, so no node
- * ever runs it.
+ * The store knows that the task of a job is paused, but neither since when nor by whom. A note in the same
+ * store says that, so that all nodes know it, also after a restart. The note is a task with the key
+ * NAMESPACE!paused/JOB, whose payload is {"since": TIME, "by": USER}. It has no time and no handler, so no
+ * node ever runs it.
  *
  * INVARIANTS
  *
