@@ -83,7 +83,7 @@ static void print_runner(const struct view *view, const json_t *runner, const js
                field_is_true(runner, "store_connected") ? "connected" : "not connected");
     const json_t *files = json_object_get(runner, "files");
     for (size_t i = 0; i < json_array_size(files); i++)
-        print_fact(view, i == 0 ? "files" : "", "%s", json_string_value(json_array_get(files, i)));
+        print_fact(view, i == 0 ? "files" : "", "%s", item_text(files, i));
     print_fact(view, "runs", "%s: %s succeeded, %s failed, %s skipped, %s retries",
                COUNT(field_count(totals, "runs")), COUNT(field_count(totals, "succeeded")),
                COUNT(field_count(totals, "failed")), COUNT(field_count(totals, "skipped")),
@@ -139,8 +139,7 @@ static void print_attention(const struct view *view, const json_t *runner, const
                            field_text(job, "job"));
         output_text(is_first ? "\n" : "");
         is_first = false;
-        view_print_styled(view, is_paused ? STYLE_WARN : STYLE_BAD, text);
-        output_text("\n");
+        view_print_sentence(view, is_paused ? STYLE_WARN : STYLE_BAD, text);
     }
     static const char *const errors[][2] = {{"store_error", "the store is not reachable: "},
                                             {"reload_error", "the last reload failed: "}};
@@ -149,8 +148,9 @@ static void print_attention(const struct view *view, const json_t *runner, const
             continue;
         output_text(is_first ? "\n" : "");
         is_first = false;
-        view_print_styled(view, STYLE_BAD, errors[i][1]);
-        view_print_sentence(view, field_text(runner, errors[i][0]));
+        char text[2048];
+        (void)snprintf(text, sizeof text, "%s%s", errors[i][1], field_text(runner, errors[i][0]));
+        view_print_sentence(view, STYLE_BAD, text);
     }
 }
 
@@ -224,8 +224,7 @@ static void print_list(const struct view *view, json_t *jobs)
         const json_t *list = json_object_get(job, "tags");
         for (size_t j = 0; j < json_array_size(list); j++) {
             size_t length = strlen(tags);
-            (void)snprintf(tags + length, sizeof tags - length, "%s%s", j > 0 ? " " : "",
-                           json_string_value(json_array_get(list, j)));
+            (void)snprintf(tags + length, sizeof tags - length, "%s%s", j > 0 ? " " : "", item_text(list, j));
         }
         table_add(table, STYLE_DIM, tags);
         table_add(table, STYLE_DIM, field_text(job, "description"));
@@ -490,7 +489,7 @@ int explain_command(int argc, char **argv)
     status = answer == NULL ? STATUS_TROUBLE : field_is_true(answer, "wrong") ? STATUS_NO : STATUS_OK;
     const json_t *sentences = json_object_get(answer, "sentences");
     for (size_t i = 0; i < json_array_size(sentences) && !view.is_json; i++)
-        view_print_sentence(&view, json_string_value(json_array_get(sentences, i)));
+        view_print_sentence(&view, STYLE_PLAIN, item_text(sentences, i));
     if (answer != NULL && view.is_json)
         view_print_json(answer);
     else

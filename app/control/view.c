@@ -250,27 +250,37 @@ static char *with_local_times(const struct view *view, const char *text)
     return copy;
 }
 
-void view_print_sentence(const struct view *view, const char *sentence)
+/* Prints a line, broken at blanks if it is wider than the terminal. It is changed for a moment. */
+static void print_broken(const struct view *view, enum style style, char *line)
 {
-    char *text = with_local_times(view, sentence);
-    char *rest = text;
-    while (view->look.width > 0 && width_of(rest) > view->look.width) {
-        size_t fits = width_fitting(rest, view->look.width);
+    while (view->look.width > 0 && width_of(line) > view->look.width) {
+        size_t fits = width_fitting(line, view->look.width);
         size_t end = fits;
-        while (end > 0 && rest[end] != ' ')
+        while (end > 0 && line[end] != ' ')
             end--;
         size_t length = end > 0 ? end : fits;
         if (length == 0)
             break;
-        char after = rest[length];
-        rest[length] = '\0';
-        view_print_safe(rest);
+        char after = line[length];
+        line[length] = '\0';
+        view_print_styled(view, style, line);
         output_text("\n");
-        rest[length] = after;
-        rest += length + (after == ' ' ? 1 : 0);
+        line[length] = after;
+        line += length + (after == ' ' ? 1 : 0);
     }
-    view_print_safe(rest);
+    view_print_styled(view, style, line);
     output_text("\n");
+}
+
+void view_print_sentence(const struct view *view, enum style style, const char *sentence)
+{
+    char *text = with_local_times(view, sentence);
+    for (char *line = text, *end; line != NULL; line = end) {
+        end = strchr(line, '\n'); /* some errors have several lines */
+        if (end != NULL)
+            *end++ = '\0';
+        print_broken(view, style, line);
+    }
     free(text);
 }
 

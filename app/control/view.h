@@ -91,9 +91,9 @@ void view_print_safe(const char *text);
 /* Prints a text in a style, if the terminal has colours. */
 void view_print_styled(const struct view *view, enum style style, const char *text);
 
-/* Prints a sentence, broken at blanks if it is wider than the terminal. Times in UTC become those of the
- * zone. */
-void view_print_sentence(const struct view *view, const char *sentence);
+/* Prints a sentence in a style, broken at blanks if it is wider than the terminal. Times in UTC become those of
+ * the zone. */
+void view_print_sentence(const struct view *view, enum style style, const char *sentence);
 
 /* Writes a time of an answer for people; "" if there is none. Returns `text`. */
 const char *view_time(const struct view *view, const json_t *time, char *text);
