@@ -191,6 +191,8 @@ int cron_explain_command(int argc, char **argv)
     status = question_open(&request, &question);
     if (status != REQUEST_GO)
         return status;
+    if (!request.from) /* now: times of cron are whole seconds, so the fraction says nothing */
+        question.from.ns -= question.from.ns % HORA_SECONDS(1);
     status = explain(&request, &question);
     question_close(&question);
     return status;
