@@ -18,24 +18,26 @@ enum { OPTION_WITHIN = OPTION_OWN, OPTION_NO_WAIT, OPTION_ALL, OPTION_SETTLE };
 
 #define OF_JOBS_HELP                \
     "  --all            all jobs\n" \
-    "  --tag TAG        all jobs that have this tag; repeated: that have all of them\n\n"
+    "  --tag TAG        all jobs that have this tag; repeated: that have all of them\n"
 
-static const char pause_help[] = "Usage: hora pause [OPTION]... JOB...\n"
-                                 "\n"
-                                 "Pause jobs: their planned times pass without a run until hora resume. Runs "
-                                 "in progress go on.\n"
-                                 "\n" OF_JOBS_HELP "Examples:\n"
-                                 "  hora pause backup\n"
-                                 "  hora pause --tag nightly\n"
-                                 "\n" COMMON_HELP STATUS_HELP;
+static const char pause_help[] =
+    "Usage: hora pause [OPTION]... JOB...\n"
+    "       hora pause [OPTION]... --tag TAG|--all\n"
+    "\n"
+    "Pause jobs: their planned times pass without a run until hora resume. Runs in progress go on.\n"
+    "\n" OF_JOBS_HELP COMMON_HELP "\n"
+    "Examples:\n"
+    "  hora pause backup\n"
+    "  hora pause --tag nightly\n" STATUS_HELP;
 
 static const char resume_help[] =
     "Usage: hora resume [OPTION]... JOB...\n"
+    "       hora resume [OPTION]... --tag TAG|--all\n"
     "\n"
     "Resume jobs that are paused, or that have been given up after too many failures.\n"
-    "\n" OF_JOBS_HELP "Example:\n"
-    "  hora resume backup\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "\n" OF_JOBS_HELP COMMON_HELP "\n"
+    "Example:\n"
+    "  hora resume backup\n" STATUS_HELP;
 
 static const char cancel_help[] =
     "Usage: hora cancel [OPTION]... RUN...\n"
@@ -43,11 +45,10 @@ static const char cancel_help[] =
     "Cancel runs: their processes are told to end (SIGTERM) and are killed if they do not. RUN is the id of "
     "a\n"
     "run, a unique beginning of it, or the name of a job that has one run in progress.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora cancel backup\n"
-    "  hora cancel backup@20261117T0300\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora cancel backup@20261117T0300\n" STATUS_HELP;
 
 static bool set_flag(int id, const char *value, void *arg)
 {
@@ -141,10 +142,11 @@ static const char reload_help[] =
     "\n"
     "Let the runner read its job files again. If one of them has a mistake, nothing changes. Jobs that have\n"
     "not changed are not touched, and runs in progress go on.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Example:\n"
     "  hora reload\n"
-    "\n" COMMON_HELP "\nExit status: 0 if the files were read, 2 if not.\n";
+    "\n"
+    "Exit status: 0 if the files were read, 2 if not.\n";
 
 int reload_command(int argc, char **argv)
 {
@@ -177,12 +179,10 @@ static const char stop_help[] =
     "and ends. The command waits for that.\n"
     "\n"
     "  --within TIME    how long runs may take to end, such as 30s or 5m; default: as the runner was told\n"
-    "  --no-wait        do not wait\n"
-    "\n"
+    "  --no-wait        do not wait\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora stop\n"
-    "  hora stop --within 5m\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora stop --within 5m\n" STATUS_HELP;
 
 struct stop_arguments {
     const char *within;
@@ -240,11 +240,9 @@ static const char clock_help[] = "Usage: hora clock [OPTION]... [DURATION]\n"
                                  "all that is planned within the\n"
                                  "duration happens at once, in its order.\n"
                                  "\n"
-                                 "  --settle         then wait until no run is in progress\n"
-                                 "\n"
+                                 "  --settle         then wait until no run is in progress\n" COMMON_HELP "\n"
                                  "Example:\n"
-                                 "  hora clock 36h --settle\n"
-                                 "\n" COMMON_HELP STATUS_HELP;
+                                 "  hora clock 36h --settle\n" STATUS_HELP;
 
 int clock_command(int argc, char **argv)
 {

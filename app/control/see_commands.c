@@ -27,11 +27,10 @@ static const char status_help[] =
     "\n"
     "Show what the runner does: since when it is up, its store, how many jobs it has, the runs in progress,\n"
     "and what needs attention.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora status\n"
-    "  hora status --json | jq .totals.failed\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora status --json | jq .totals.failed\n" STATUS_HELP;
 
 /* Prints a line with a title. */
 __attribute__((format(printf, 3, 4))) static void print_fact(const struct view *view, const char *title,
@@ -186,11 +185,10 @@ int status_command(int argc, char **argv)
 static const char list_help[] = "Usage: hora list [OPTION]... [JOB]\n"
                                 "\n"
                                 "List the jobs: their states, when they run next, and how they ended last.\n"
-                                "\n" TAG_HELP "\n"
+                                "\n" TAG_HELP COMMON_HELP "\n"
                                 "Examples:\n"
                                 "  hora list --tag nightly\n"
-                                "  hora list backup --json\n"
-                                "\n" COMMON_HELP STATUS_HELP;
+                                "  hora list backup --json\n" STATUS_HELP;
 
 /* Adds how a job ended last: "ok, 2 h ago". */
 static void add_last(struct table *table, const struct view *view, const json_t *job)
@@ -269,11 +267,10 @@ static const char next_help[] =
     "List the next planned times of all jobs, or of some, in the order in which they come.\n"
     "\n"
     "  -n N             how many times, 1 to 1000; default: 10\n"
-    "  --all            also times of jobs that are paused, given up or disabled\n" TAG_HELP "\n"
+    "  --all            also times of jobs that are paused, given up or disabled\n" TAG_HELP COMMON_HELP "\n"
     "Examples:\n"
     "  hora next\n"
-    "  hora next -n 3 backup report\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora next -n 3 backup report\n" STATUS_HELP;
 
 enum { OPTION_NUMBER = OPTION_OWN, OPTION_ALL, OPTION_FAILED, OPTION_SINCE, OPTION_OUTPUT };
 
@@ -351,14 +348,13 @@ static const char history_help[] =
     "\n"
     "  --failed         only those that failed\n"
     "  -n N             how many, 1 to 1000; default: 20\n"
-    "  --since TIME     only those that ended since a time, such as "
-    "2026-11-17 or 2026-11-17T03:00, or in the\n"
+    "  --since TIME     only those that ended since a time, such as 2026-11-17 or 2026-11-17T03:00, or in "
+    "the\n"
     "                   last hours: 12h, 7d\n"
-    "  --output         with --json: also the end of the output of each run\n" TAG_HELP "\n"
+    "  --output         with --json: also the end of the output of each run\n" TAG_HELP COMMON_HELP "\n"
     "Examples:\n"
     "  hora history --failed --since 1d\n"
-    "  hora history backup -n 5\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora history backup -n 5\n" STATUS_HELP;
 
 struct history_arguments {
     int number;
@@ -470,11 +466,11 @@ static const char explain_help[] =
     "\n"
     "Explain in words why a job ran, did not run or does not run: its schedule, what it waits for, when it\n"
     "runs next and why then, and how its last runs ended.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Example:\n"
     "  hora explain backup\n"
-    "\n" COMMON_HELP
-    "\nExit status: 0 if nothing is wrong, 1 if something keeps the job from running or its last run\n"
+    "\n"
+    "Exit status: 0 if nothing is wrong, 1 if something keeps the job from running or its last run\n"
     "failed, 2 on errors.\n";
 
 int explain_command(int argc, char **argv)
@@ -503,10 +499,9 @@ static const char show_help[] =
     "\n"
     "Print a job as the runner has read it, with all defaults, as JSON. Values of environment variables and\n"
     "the address for pings are not shown.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Example:\n"
-    "  hora show backup\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora show backup\n" STATUS_HELP;
 
 static void print_shown(const struct view *view, json_t *job)
 {
@@ -529,10 +524,9 @@ int show_command(int argc, char **argv)
 static const char metrics_help[] = "Usage: hora metrics [OPTION]...\n"
                                    "\n"
                                    "Print the metrics of the runner in the text format of Prometheus.\n"
-                                   "\n"
+                                   "\n" COMMON_HELP "\n"
                                    "Example:\n"
-                                   "  hora metrics | grep hora_job_last_success\n"
-                                   "\n" COMMON_HELP STATUS_HELP;
+                                   "  hora metrics | grep hora_job_last_success\n" STATUS_HELP;
 
 static void print_metrics(const struct view *view, json_t *text)
 {

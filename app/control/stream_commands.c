@@ -123,13 +123,11 @@ static const char run_help[] =
     "\n"
     "  --tag TAG        each job that has this tag, instead of one; repeated: that has all of them\n"
     "  --wait           print the output of the run, and wait until it ends. Retries belong to it. If the\n"
-    "                   command is interrupted, the run goes on.\n"
-    "\n"
+    "                   command is interrupted, the run goes on.\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora run backup\n"
     "  hora run backup --wait && echo done\n"
-    "  hora run --tag nightly\n"
-    "\n" COMMON_HELP RUN_STATUS_HELP;
+    "  hora run --tag nightly\n" RUN_STATUS_HELP;
 
 static bool set_flag(int id, const char *value, void *arg)
 {
@@ -241,13 +239,11 @@ static const char logs_help[] =
     "                   runs until interrupted\n"
     "  --attempt N      only the output of one attempt\n"
     "  --tail N         only the last N lines\n"
-    "  -t, --times      print the time of each line\n"
-    "\n"
+    "  -t, --times      print the time of each line\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora logs backup\n"
     "  hora logs -f --tail 20 backup\n"
-    "  hora logs backup@20261117T020000Z\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora logs backup@20261117T020000Z\n" STATUS_HELP;
 
 struct logs_arguments {
     bool follow, with_times;
@@ -314,11 +310,10 @@ static const char events_help[] =
     "reloads,\n"
     "and who asked for what.\n"
     "\n"
-    "  --output         also the output of runs\n" TAG_HELP "\n"
+    "  --output         also the output of runs\n" TAG_HELP COMMON_HELP "\n"
     "Examples:\n"
     "  hora events\n"
-    "  hora events --json backup | jq -r 'select(.kind == \"end\") | .outcome'\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora events --json backup | jq -r 'select(.kind == \"end\") | .outcome'\n" STATUS_HELP;
 
 int events_command(int argc, char **argv)
 {

@@ -30,8 +30,7 @@ static const char help[] =
     "\n"
     "  --once           print the screen once, as text, and exit\n"
     "  --size CxR       with --once: its size in columns and rows, such as 80x24; default: that of the "
-    "terminal\n"
-    "\n"
+    "terminal\n" SCREEN_HELP "\n"
     "Keys:\n"
     "  up, down, k, j   select a job\n"
     "  r                run the selected job now\n"
@@ -41,8 +40,7 @@ static const char help[] =
     "Colours are used unless NO_COLOR is set, and UTF-8 if the locale has it (LC_ALL, LC_CTYPE, LANG).\n"
     "\n"
     "Example:\n"
-    "  hora top\n"
-    "\n" SCREEN_HELP STATUS_HELP;
+    "  hora top\n" STATUS_HELP;
 
 struct arguments {
     bool once;

@@ -18,7 +18,7 @@
 /* The options of a command start with this id. */
 enum { OPTION_OWN = 100, OWN_OPTIONS_MOST = 8 };
 
-/* The text about the common options, for the end of each help. */
+/* The text about the common options, which follow those of a command in its help. */
 #define COMMON_HELP "  --json           print the answer of the runner as JSON\n" SCREEN_HELP
 /* The same for a command that prints no JSON. */
 #define SCREEN_HELP                                                                        \
