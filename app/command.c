@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "help.h"
 #include "output.h"
+#include "text.h"
 
 static char path[64] = "hora"; /* the words of the running command, separated by blanks */
 
@@ -30,7 +32,7 @@ int command_run(const struct command *table, size_t count, const char *help, int
     }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        output_text(help);
+        help_print(help);
         return STATUS_OK;
     }
     for (size_t i = 0; i < count; i++) {
@@ -39,9 +41,12 @@ int command_run(const struct command *table, size_t count, const char *help, int
             return table[i].run(argc - 1, argv + 1);
         }
     }
-    complain("unknown %s %s", name[0] == '-' ? "option" : "command", name);
-    (void)fputs(help, stderr);
-    return STATUS_TROUBLE;
+    if (name[0] == '-')
+        return complain_use("unknown option %s", name);
+    const char *nearest = text_nearest(name, &table[0].name, count, sizeof table[0]);
+    if (nearest)
+        return complain_use("unknown command %s; did you mean %s?", name, nearest);
+    return complain_use("unknown command %s", name);
 }
 
 int complain(const char *format, ...)

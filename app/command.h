@@ -19,7 +19,7 @@ struct command {
 };
 
 /* Runs the command of the table that argv[1] names, with its name as argv[0]. --help prints `help`. If the
- * name is missing or unknown, prints an error. Returns an exit status. */
+ * name is missing, prints that to standard error; if it is unknown, an error. Returns an exit status. */
 int command_run(const struct command *table, size_t count, const char *help, int argc, char **argv);
 
 /* Prints an error to standard error, prefixed with the words of the running command. Returns

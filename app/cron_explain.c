@@ -26,11 +26,7 @@ static const char help[] =
     "\n"
     "  --zone Z            time zone: Europe/Paris, UTC, +05:30, UTC+02:00, local (the default)\n"
     "  --from T            start time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris],\n"
-    "                      2026-03-29; default: now\n"
-    "  --dst spring|cron   local times that clock changes skip or repeat.\n"
-    "                      spring (the default): skipped times do not occur, repeated ones occur twice.\n"
-    "                      cron: a fixed time of day that is skipped occurs right after the gap, and a\n"
-    "                      repeated one occurs once; other expressions behave as with spring\n"
+    "                      2026-03-29; default: now\n" DST_HELP
     "  --dialect spring|unix   six fields that must all match (the default), or the five of crontab\n"
     "  -h, --help          print this help\n"
     "\n"
@@ -195,6 +191,8 @@ int cron_explain_command(int argc, char **argv)
     status = question_open(&request, &question);
     if (status != REQUEST_GO)
         return status;
+    if (!request.from) /* now: times of cron are whole seconds, so the fraction says nothing */
+        question.from.ns -= question.from.ns % HORA_SECONDS(1);
     status = explain(&request, &question);
     question_close(&question);
     return status;

@@ -16,11 +16,7 @@
     "  --from T            start time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris],\n"       \
     "                      2026-03-29; default: now. A zone named here also applies to the answers,\n"     \
     "                      unless --zone names another\n"                                                  \
-    "  -n N                number of times, 1 to 1000000; default: 1\n"                                    \
-    "  --dst spring|cron   local times that clock changes skip or repeat.\n"                               \
-    "                      spring (the default): skipped times do not occur, repeated ones occur twice.\n" \
-    "                      cron: a fixed time of day that is skipped occurs right after the gap, and a\n"  \
-    "                      repeated one occurs once; other expressions behave as with spring\n"            \
+    "  -n N                number of times, 1 to 1000000; default: 1\n" DST_HELP                           \
     "  --dialect spring|unix   six fields that must all match (the default), or the five of crontab\n"     \
     "  --tsv               read lines expression<TAB>zone<TAB>from from standard input and answer each\n"  \
     "                      with one line: a time, null (none), or error: and the reason\n"                 \

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "cron_text.h"
+#include "help.h"
 #include "options.h"
 #include "output.h"
 
@@ -33,11 +34,28 @@ static const struct option table[] = {
     {"--tsv", 0, false, TSV},
 };
 
+/* Reads the value of --dst. Development versions had other names for the rules. */
+static bool read_rule(const char *value, hora_dst *ret_rule)
+{
+    static const char *const rules[] = {[HORA_DST_LITERAL] = "literal", [HORA_DST_ONCE] = "once"};
+    static const char *const old_rules[] = {[HORA_DST_LITERAL] = "spring", [HORA_DST_ONCE] = "cron"};
+    int choice;
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(value, old_rules[i]) == 0) {
+            complain_use("--dst %s is called --dst %s now", value, rules[i]);
+            return false;
+        }
+    }
+    if (!option_choice("--dst", value, rules, 2, &choice))
+        return false;
+    *ret_rule = (hora_dst)choice;
+    return true;
+}
+
 /* Stores an option in the request. Returns false after printing an error. */
 static bool take_option(struct cron_request *request, int id, const char *value)
 {
     static const char *const dialects[] = {[HORA_CRON_SPRING] = "spring", [HORA_CRON_UNIX] = "unix"};
-    static const char *const rules[] = {[HORA_DST_LITERAL] = "spring", [HORA_DST_ONCE] = "cron"};
     int choice;
     switch (id) {
     case DIALECT:
@@ -46,10 +64,7 @@ static bool take_option(struct cron_request *request, int id, const char *value)
         request->options.dialect = (hora_cron_dialect)choice;
         return true;
     case DST:
-        if (!option_choice("--dst", value, rules, 2, &choice))
-            return false;
-        request->options.dst = (hora_dst)choice;
-        return true;
+        return read_rule(value, &request->options.dst);
     case ZONE:
         request->zone = value;
         return true;
@@ -94,7 +109,7 @@ int request_read(struct cron_request *ret_request, enum cron_options options, co
         if (id == WORD_WRONG)
             return STATUS_TROUBLE;
         if (id == HELP) {
-            output_text(help);
+            help_print(help);
             return STATUS_OK;
         }
         if (id == WORD_OPERAND) {

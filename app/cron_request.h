@@ -14,6 +14,14 @@ enum cron_options { OPTIONS_OF_CHECK = 2, OPTIONS_OF_EXPLAIN = 5, OPTIONS_OF_NEX
 
 #define REQUEST_GO (-1) /* not an exit status: continue */
 
+/* About --dst, for the help of the commands that have it. */
+#define DST_HELP                                                                                    \
+    "  --dst literal|once  local times that clock changes skip or repeat.\n"                        \
+    "                      literal (the default): a skipped time does not occur, a repeated one\n"  \
+    "                      occurs twice.\n"                                                         \
+    "                      once: a fixed time of day that is skipped occurs right after the gap,\n" \
+    "                      and a repeated one occurs once; other expressions behave as with literal\n"
+
 /* The parsed command line. */
 struct cron_request {
     const char *expression; /* NULL with tsv */

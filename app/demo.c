@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "figures.h"
+#include "help.h"
 #include "options.h"
 #include "output.h"
 #include "terminal.h"
@@ -232,9 +233,9 @@ int demo_command(int argc, char **argv)
             is_plain = true;
             break;
         case HELP:
-            output_text(help);
+            help_print(help);
             demo_keys_help();
-            output_text(help_end);
+            help_print(help_end);
             return STATUS_OK;
         case WORD_OPERAND:
             return complain_use("unexpected argument \"%s\"", options.value);

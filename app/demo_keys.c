@@ -2,11 +2,12 @@
 /* demo_keys.c - the keys of the demo: one table for their effects, the screen and the help */
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "demo.h"
 #include "figures.h"
-#include "output.h"
+#include "help.h"
 
 struct key {
     const char *keys;  /* each character is one of the keys */
@@ -151,7 +152,9 @@ void demo_keys_help(void)
 {
     for (int i = 0; i < KEYS; i++) {
         bool is_pair = keys[i].keys[1] != '\0';
-        output_format("  %c%s%-*s  %s\n", keys[i].keys[0], is_pair ? ", " : "", is_pair ? 8 : 10,
-                      keys[i].keys + 1, keys[i].help);
+        char line[128];
+        (void)snprintf(line, sizeof line, "  %c%s%-*s  %s\n", keys[i].keys[0], is_pair ? ", " : "",
+                       is_pair ? 8 : 10, keys[i].keys + 1, keys[i].help);
+        help_print(line);
     }
 }

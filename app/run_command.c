@@ -12,6 +12,7 @@
 #include "command.h"
 #include "control/commands.h"
 #include "control/socket.h"
+#include "help.h"
 #include "options.h"
 #include "output.h"
 #include "read_jobs.h"
@@ -19,19 +20,21 @@
 #include "text.h"
 
 static const char help[] =
-    "Usage: hora run [OPTION]... FILE...   run the jobs of files, in the foreground\n"
-    "       hora run [OPTION]... JOB       let a runner run a job now: see hora run JOB --help\n"
+    "Usage: hora run [OPTION]... FILE...\n"
+    "       hora run [OPTION]... JOB\n"
+    "       hora run [OPTION]... --tag TAG\n"
     "\n"
-    "FILE is a YAML file (hora-jobs(5)), a crontab, or a directory with files *.yaml. An operand that is "
-    "not\n"
-    "an existing file is the name of a job.\n"
+    "Run the jobs of files, in the foreground. FILE is a YAML file (hora-jobs(5)), a crontab, or a folder\n"
+    "with files *.yaml. An operand that is not an existing file is the name of a job: then a runner that\n"
+    "runs is told to run it now, or all jobs with a tag; see hora run JOB --help.\n"
     "\n"
     "Options:\n"
     "  --store ADDRESS    where to keep the state: sqlite:///path/file.db or postgres://user@host/database\n"
     "  --socket PATH      the control socket\n"
-    "  --logs DIRECTORY   where to keep the output of jobs\n"
+    "  --logs DIRECTORY   the folder for the output of jobs\n"
     "  --node NAME        the name of this node; default: the name of the host\n"
-    "  --crontab FORM     how to read crontabs: user, or system (with a user in each entry)\n"
+    "  --crontab user|system   whether entries of crontabs have a user; default: system for\n"
+    "                          /etc/crontab and files in /etc/cron.d, user for others\n"
     "  --zone NAME        the zone of jobs that do not name one; default: that of the machine\n"
     "  --watch            reload when a file changes\n"
     "  -q, --quiet        print warnings and errors only\n"
@@ -41,15 +44,17 @@ static const char help[] =
     "  --clock virtual[=TIME]   for tests: time passes only on request (hora clock)\n"
     "  -h, --help         print this help\n"
     "\n"
-    "SIGTERM and SIGINT end the runner when its jobs have ended, or after 30 s (stop_within in the files); "
-    "a\n"
-    "second one ends them now, a third kills them. SIGHUP reloads the files.\n"
+    "SIGTERM and SIGINT end the runner when its jobs have ended, or after 30 s (stop_within in the\n"
+    "files); a second one ends them now, a third kills them. SIGHUP reloads the files.\n"
     "\n"
     "Examples:\n"
     "  hora run jobs.yaml\n"
     "  hora run --store postgres://hora@db/jobs --watch /etc/hora/jobs.d\n"
     "  hora run --crontab user --quiet mycrontab\n"
-    "  hora run backup --wait\n";
+    "  hora run backup --wait\n"
+    "\n"
+    "Exit status: 0 if the runner was told to end, and did; 1 if the files are not valid; 2 on other "
+    "errors.\n";
 
 enum option_id {
     OPTION_STORE = 1,
@@ -266,11 +271,13 @@ static bool is_file(const char *operand)
            strstr(operand, ".yml") != NULL || access(operand, F_OK) == 0;
 }
 
-/* The first operand decides what the command means, so it is looked for first. */
+/* The first operand or --tag decides what the command means, so it is looked for first. */
 static bool is_about_job(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const struct option *option = NULL;
+        if (strcmp(argv[i], "--tag") == 0 || strncmp(argv[i], "--tag=", 6) == 0)
+            return true; /* only jobs have tags */
         if (argv[i][0] != '-' || strcmp(argv[i], "-") == 0)
             return !is_file(argv[i]);
         for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
@@ -293,7 +300,7 @@ int run_command(int argc, char **argv)
     int word, status = -1;
     while (status < 0 && (word = options_next(&words)) != WORD_END) {
         if (word == OPTION_HELP) {
-            output_text(help);
+            help_print(help);
             status = STATUS_OK;
         } else if (word == WORD_OPERAND) {
             files[options.file_count++] = words.value;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "help.h"
+#include "jobs/tags.h"
 #include "options.h"
 #include "output.h"
 #include "read_jobs.h"
@@ -13,13 +15,11 @@
 #include "text.h"
 
 static const char help[] =
-    "Usage: hora simulate --from TIME --to TIME [OPTION]... FILE...\n"
+    "Usage: hora simulate [--from TIME] --to TIME [OPTION]... FILE...\n"
     "\n"
-    "Prints what the runner would do with job files in a period: each start and end, what is skipped, "
-    "queued,\n"
-    "replaced and tried again, and what clock changes do. Nothing is executed. The code is the one that "
-    "runs\n"
-    "jobs; time is virtual, so a month takes a few seconds.\n"
+    "Print what the runner would do with job files in a period: each start and end, what is skipped,\n"
+    "queued, replaced and tried again, and what clock changes do. Nothing is executed. The code is the\n"
+    "one that runs jobs; time is virtual, so a month takes a few seconds.\n"
     "\n"
     "Options:\n"
     "  --from TIME             such as 2026-03-28, or 2026-03-28T12:00:00+01:00; default: now\n"
@@ -27,13 +27,18 @@ static const char help[] =
     "  --zone NAME             the zone of TIME and of what is printed; default: that of the machine\n"
     "  --duration [JOB=]TIME   how long a run takes; default: 0s\n"
     "  --exit [JOB=]STATUS     the exit status of a run; default: 0\n"
-    "  --crontab FORM          how to read crontabs: user or system\n"
+    "  --crontab user|system   whether entries of crontabs have a user; default: system for\n"
+    "                          /etc/crontab and files in /etc/cron.d, user for others\n"
+    "  --tag TAG               print only what happens to jobs that have this tag; repeated: that have\n"
+    "                          all of them. The others are simulated, too\n"
     "  --json                  print events as JSON, one object on each line\n"
     "  -h, --help              print this help\n"
     "\n"
     "Examples:\n"
     "  hora simulate --from 2026-03-28 --to 2026-03-30 --zone Europe/Paris jobs.yaml\n"
-    "  hora simulate --to 2026-12-01 --duration backup=3h --exit sync=1 jobs.yaml\n";
+    "  hora simulate --to 2026-12-01 --duration backup=3h --exit sync=1 jobs.yaml\n"
+    "\n"
+    "Exit status: 0 on success, 1 if the files are not valid, 2 on other errors.\n";
 
 enum option_id {
     OPTION_FROM = 1,
@@ -42,6 +47,7 @@ enum option_id {
     OPTION_DURATION,
     OPTION_EXIT,
     OPTION_CRONTAB,
+    OPTION_TAG,
     OPTION_JSON,
     OPTION_HELP,
 };
@@ -51,13 +57,14 @@ static const struct option table[] = {
     {"--zone", 0, true, OPTION_ZONE},  {"--duration", 0, true, OPTION_DURATION},
     {"--exit", 0, true, OPTION_EXIT},  {"--crontab", 0, true, OPTION_CRONTAB},
     {"--json", 0, false, OPTION_JSON}, {"--help", 'h', false, OPTION_HELP},
+    {"--tag", 0, true, OPTION_TAG},
 };
 
 /* The parsed command line. */
 struct wish {
     const char *from, *to, *zone;
     struct jobs_options reading;
-    const char **files;
+    const char **files, **tags;
     size_t file_count;
     struct assumption *assumptions; /* for each, `job` is a text to free */
     size_t assumption_count;
@@ -121,6 +128,9 @@ static bool take_option(struct wish *wish, int id, const char *value)
         return read_duration(wish, value);
     case OPTION_EXIT:
         return read_exit(wish, value);
+    case OPTION_TAG:
+        wish->tags[wish->simulation.tag_count++] = value;
+        return true;
     case OPTION_CRONTAB:
         return crontab_form_read(value, &wish->reading.crontab);
     default:
@@ -172,6 +182,16 @@ static bool check_assumptions(const struct wish *wish, const struct jobs *jobs)
     return true;
 }
 
+static bool check_tags(const struct wish *wish, const struct jobs *jobs)
+{
+    char reason[TAGS_REASON];
+    if (tags_check((const struct job *const *)jobs->jobs, jobs->count, wish->tags, wish->simulation.tag_count,
+                   reason))
+        return true;
+    complain("%s", reason);
+    return false;
+}
+
 static int run_wish(struct wish *wish)
 {
     if (wish->file_count == 0)
@@ -183,7 +203,8 @@ static int run_wish(struct wish *wish)
     struct jobs *jobs = jobs_read_or_complain(wish->files, wish->file_count, &wish->reading);
     if (jobs == NULL)
         return STATUS_NO;
-    if (!check_assumptions(wish, jobs)) {
+    wish->simulation.tags = wish->tags;
+    if (!check_assumptions(wish, jobs) || !check_tags(wish, jobs)) {
         jobs_free(jobs);
         return STATUS_TROUBLE;
     }
@@ -196,13 +217,14 @@ static int run_wish(struct wish *wish)
 int simulate_command(int argc, char **argv)
 {
     struct wish wish = {.files = memory((size_t)argc * sizeof *wish.files),
+                        .tags = memory((size_t)argc * sizeof *wish.tags),
                         .assumptions = memory((size_t)argc * sizeof *wish.assumptions)};
     struct options words = {
         .table = table, .count = sizeof table / sizeof table[0], .argc = argc, .argv = argv, .at = 1};
     int word, status = -1;
     while (status < 0 && (word = options_next(&words)) != WORD_END) {
         if (word == OPTION_HELP) {
-            output_text(help);
+            help_print(help);
             status = STATUS_OK;
         } else if (word == WORD_OPERAND) {
             wish.files[wish.file_count++] = words.value;
@@ -216,6 +238,7 @@ int simulate_command(int argc, char **argv)
         free(wish.assumptions[i].job);
     free(wish.assumptions);
     free(wish.files);
+    free(wish.tags);
     hora_zone_unref(wish.simulation.zone);
     return status;
 }

@@ -24,4 +24,8 @@ size_t text_valid_utf8(const char *text, size_t length);
 /* Replaces what is not UTF-8 by question marks: in texts that were cut somewhere, or that contain file names. */
 void text_make_utf8(char *text);
 
+/* Returns the one of `count` words that is nearest to a text, or that starts with it; or NULL if none is near
+ * enough to be a slip of the fingers. `stride` is the distance of the pointers to the words in bytes. */
+const char *text_nearest(const char *text, const char *const *first, size_t count, size_t stride);
+
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* change_commands.c - the commands that change something: pause, resume, cancel, reload, stop, clock */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +11,33 @@
 #include "control/fields.h"
 #include "control/view.h"
 #include "output.h"
-#include "text.h"
 
 enum { OPTION_WITHIN = OPTION_OWN, OPTION_NO_WAIT, OPTION_ALL, OPTION_SETTLE };
 
 /* ---- pause, resume, cancel ---- */
 
-#define OF_JOBS_HELP "  --all            all jobs\n\n"
+#define OF_JOBS_HELP                \
+    "  --all            all jobs\n" \
+    "  --tag TAG        all jobs that have this tag; repeated: that have all of them\n"
 
-static const char pause_help[] = "Usage: hora pause [OPTION]... JOB...\n"
-                                 "\n"
-                                 "Pause jobs: their planned times pass without a run until hora resume. Runs "
-                                 "in progress go on.\n"
-                                 "\n" OF_JOBS_HELP "Examples:\n"
-                                 "  hora pause backup\n"
-                                 "  hora pause --all\n"
-                                 "\n" COMMON_HELP STATUS_HELP;
+static const char pause_help[] =
+    "Usage: hora pause [OPTION]... JOB...\n"
+    "       hora pause [OPTION]... --tag TAG|--all\n"
+    "\n"
+    "Pause jobs: their planned times pass without a run until hora resume. Runs in progress go on.\n"
+    "\n" OF_JOBS_HELP COMMON_HELP "\n"
+    "Examples:\n"
+    "  hora pause backup\n"
+    "  hora pause --tag nightly\n" STATUS_HELP;
 
 static const char resume_help[] =
     "Usage: hora resume [OPTION]... JOB...\n"
+    "       hora resume [OPTION]... --tag TAG|--all\n"
     "\n"
     "Resume jobs that are paused, or that have been given up after too many failures.\n"
-    "\n" OF_JOBS_HELP "Example:\n"
-    "  hora resume backup\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "\n" OF_JOBS_HELP COMMON_HELP "\n"
+    "Example:\n"
+    "  hora resume backup\n" STATUS_HELP;
 
 static const char cancel_help[] =
     "Usage: hora cancel [OPTION]... RUN...\n"
@@ -43,11 +45,10 @@ static const char cancel_help[] =
     "Cancel runs: their processes are told to end (SIGTERM) and are killed if they do not. RUN is the id of "
     "a\n"
     "run, a unique beginning of it, or the name of a job that has one run in progress.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora cancel backup\n"
-    "  hora cancel backup@20261117T0300\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora cancel backup@20261117T0300\n" STATUS_HELP;
 
 static bool set_flag(int id, const char *value, void *arg)
 {
@@ -57,63 +58,62 @@ static bool set_flag(int id, const char *value, void *arg)
     return true;
 }
 
-/* Makes all jobs of the runner the operands; *ret_list owns their names. Returns false after printing an
- * error. */
-static bool take_all(struct view *view, json_t **ret_list)
+/* Sends a request for an operand, and says what was done, or that there was nothing to do. Returns an exit
+ * status. */
+static int change(struct view *view, const char *name, const char *field, const char *operand,
+                  const char *done, const char *not_done)
 {
-    json_t *list = view_ask(view, json_pack("{s:s}", "request", "list"));
-    const json_t *jobs = json_object_get(list, "jobs");
-    if (list == NULL)
-        return false;
-    free(view->operands);
-    view->operands = memory((json_array_size(jobs) + 1) * sizeof(char *));
-    view->operand_count = 0;
-    for (size_t i = 0; i < json_array_size(jobs) && i < INT_MAX; i++) {
-        view->operands[view->operand_count++] = text_copy(field_text(json_array_get(jobs, i), "job"));
+    json_t *answer = view_ask(view, json_pack("{s:s, s:s}", "request", name, field, operand));
+    const char *run = field_text(answer, "run");
+    if (answer == NULL)
+        return STATUS_TROUBLE;
+    if (view->is_json) {
+        view_print_json(answer);
+        return STATUS_OK;
     }
-    *ret_list = list;
-    return true;
+    bool is_new = json_object_get(answer, "changed") == NULL || field_is_true(answer, "changed");
+    view_print_safe(*run != '\0' ? run : operand);
+    output_format(" %s\n", is_new ? done : not_done);
+    json_decref(answer);
+    return STATUS_OK;
 }
 
-/* Sends a request for each operand, and says what was done. `all` is NULL if --all is not an option. */
+/* Checks that exactly one of names, --tag and --all is given. */
+static bool check_selection(const struct view *view, void *arg)
+{
+    const bool *all = arg;
+    bool is_all = all != NULL && *all;
+    bool is_named = view->tags != NULL || view->operand_count > 0;
+    if (is_all && is_named)
+        complain_use("--all selects all jobs: it goes with neither names nor --tag");
+    else if (!is_all && !is_named)
+        complain_use("%s is missing", all != NULL ? "the name of a job" : "a run");
+    return is_all != is_named;
+}
+
+/* Sends a request for each operand, or for each job that --all or --tag selects, and says what was done. If
+ * one fails, the others are still made. `all` is NULL if --all and --tag are not options. */
 static int change_each(int argc, char **argv, const char *help, const char *name, const char *field,
-                       bool *all, const char *done)
+                       bool *all, const char *done, const char *not_done)
 {
     static const struct option options[] = {{"--all", 0, false, OPTION_ALL}};
     struct command_form form = {.help = help,
                                 .options = options,
                                 .option_count = all != NULL ? 1 : 0,
                                 .operands_most = 1000,
-                                .operand = all != NULL ? "the name of a job" : "a run",
-                                .option = set_flag};
+                                .has_tags = all != NULL,
+                                .option = set_flag,
+                                .check = check_selection};
     struct view view;
     int status;
     if (!view_open(&view, &form, all, argc, argv, &status))
         return status;
-    json_t *list = NULL;
-    if (all != NULL && *all) {
-        if (!take_all(&view, &list))
+    bool is_selected = (all != NULL && *all) || view.tags != NULL;
+    if (is_selected && !view_take_jobs(&view))
+        status = STATUS_TROUBLE;
+    for (int i = 0; i < view.operand_count; i++)
+        if (change(&view, name, field, view.operands[i], done, not_done) != STATUS_OK)
             status = STATUS_TROUBLE;
-    } else if (view.operand_count == 0) {
-        status = complain_use("%s is missing", form.operand);
-    }
-    for (int i = 0; i < view.operand_count; i++) {
-        json_t *answer = view_ask(&view, json_pack("{s:s, s:s}", "request", name, field, view.operands[i]));
-        const char *run = field_text(answer, "run");
-        if (answer == NULL) {
-            status = STATUS_TROUBLE; /* the others are still changed */
-        } else if (view.is_json) {
-            view_print_json(answer);
-            continue;
-        } else {
-            view_print_safe(*run != '\0' ? run : view.operands[i]);
-            output_format(" %s\n", done);
-        }
-        json_decref(answer);
-    }
-    for (int i = 0; list != NULL && i < view.operand_count; i++)
-        free(view.operands[i]);
-    json_decref(list);
     view_close(&view);
     return status;
 }
@@ -121,18 +121,18 @@ static int change_each(int argc, char **argv, const char *help, const char *name
 int pause_command(int argc, char **argv)
 {
     bool all = false;
-    return change_each(argc, argv, pause_help, "pause", "job", &all, "is paused");
+    return change_each(argc, argv, pause_help, "pause", "job", &all, "is paused", "was paused before");
 }
 
 int resume_command(int argc, char **argv)
 {
     bool all = false;
-    return change_each(argc, argv, resume_help, "resume", "job", &all, "is resumed");
+    return change_each(argc, argv, resume_help, "resume", "job", &all, "is resumed", "was not paused");
 }
 
 int cancel_command(int argc, char **argv)
 {
-    return change_each(argc, argv, cancel_help, "cancel", "run", NULL, "is cancelled");
+    return change_each(argc, argv, cancel_help, "cancel", "run", NULL, "is cancelled", "");
 }
 
 /* ---- reload ---- */
@@ -142,10 +142,11 @@ static const char reload_help[] =
     "\n"
     "Let the runner read its job files again. If one of them has a mistake, nothing changes. Jobs that have\n"
     "not changed are not touched, and runs in progress go on.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Example:\n"
     "  hora reload\n"
-    "\n" COMMON_HELP "\nExit status: 0 if the files were read, 2 if not.\n";
+    "\n"
+    "Exit status: 0 if the files were read, 2 if not.\n";
 
 int reload_command(int argc, char **argv)
 {
@@ -178,12 +179,10 @@ static const char stop_help[] =
     "and ends. The command waits for that.\n"
     "\n"
     "  --within TIME    how long runs may take to end, such as 30s or 5m; default: as the runner was told\n"
-    "  --no-wait        do not wait\n"
-    "\n"
+    "  --no-wait        do not wait\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora stop\n"
-    "  hora stop --within 5m\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora stop --within 5m\n" STATUS_HELP;
 
 struct stop_arguments {
     const char *within;
@@ -241,11 +240,9 @@ static const char clock_help[] = "Usage: hora clock [OPTION]... [DURATION]\n"
                                  "all that is planned within the\n"
                                  "duration happens at once, in its order.\n"
                                  "\n"
-                                 "  --settle         then wait until no run is in progress\n"
-                                 "\n"
+                                 "  --settle         then wait until no run is in progress\n" COMMON_HELP "\n"
                                  "Example:\n"
-                                 "  hora clock 36h --settle\n"
-                                 "\n" COMMON_HELP STATUS_HELP;
+                                 "  hora clock 36h --settle\n" STATUS_HELP;
 
 int clock_command(int argc, char **argv)
 {

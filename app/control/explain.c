@@ -109,11 +109,11 @@ static void say_obstacles(struct explanation *explanation)
     if (!job->enabled)
         say(explanation, "It is disabled at %s:%d: it runs only on request.", job->place.file,
             job->place.line);
-    if (is_state(explanation, "paused")) {
-        const char *since = field_text(explanation->info, "paused_since");
-        say(explanation, "It is paused%s%s: its planned times pass without a run until hora resume %s.",
-            *since != '\0' ? " since " : "", since, explanation->state->name);
-    }
+    const char *since = field_text(explanation->info, "paused_since");
+    const char *by = field_text(explanation->info, "paused_by");
+    if (is_state(explanation, "paused") || *since != '\0') /* it may still be running */
+        say(explanation, "It is paused%s%s%s%s: its planned times pass without a run until hora resume %s.",
+            *since != '\0' ? " since " : "", since, *by != '\0' ? " by " : "", by, explanation->state->name);
     if (is_state(explanation, "given-up"))
         say_given_up(explanation);
     if (is_state(explanation, "unknown"))

@@ -16,6 +16,13 @@ static inline const char *field_text(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
+/* The text at a place of a list; "" if it is not a text. */
+static inline const char *item_text(const json_t *list, size_t i)
+{
+    const char *text = json_string_value(json_array_get(list, i));
+    return text != NULL ? text : "";
+}
+
 /* The number of a field; 0 if it is missing or not a whole number. */
 static inline int64_t field_count(const json_t *object, const char *name)
 {

@@ -19,6 +19,7 @@ enum field {
     FIELD_JOB,
     FIELD_RUN,
     FIELD_JOBS,
+    FIELD_TAGS,
     FIELD_LIMIT,
     FIELD_BEFORE,
     FIELD_ATTEMPT,
@@ -44,6 +45,7 @@ static const struct {
     [FIELD_JOB] = {"job", TYPE_TEXT, offsetof(struct question, job), 0, 0},
     [FIELD_RUN] = {"run", TYPE_TEXT, offsetof(struct question, run), 0, 0},
     [FIELD_JOBS] = {"jobs", TYPE_NAMES, offsetof(struct question, jobs), 0, 0},
+    [FIELD_TAGS] = {"tags", TYPE_NAMES, offsetof(struct question, tags), 0, 0},
     [FIELD_LIMIT] = {"limit", TYPE_COUNT, offsetof(struct question, limit), 1, QUESTION_LIMIT_MOST},
     [FIELD_BEFORE] = {"before", TYPE_COUNT, offsetof(struct question, before), 1, INT64_MAX},
     [FIELD_ATTEMPT] = {"attempt", TYPE_COUNT, offsetof(struct question, attempt), 1, INT32_MAX},
@@ -67,21 +69,21 @@ static const struct {
     int64_t limit;      /* the default of "limit" */
 } kinds[QUESTION_KINDS] = {
     [QUESTION_STATUS] = {"status", 0, 0, 0},
-    [QUESTION_LIST] = {"list", BIT(JOB), 0, 0},
-    [QUESTION_NEXT] = {"next", BIT(JOBS) | BIT(LIMIT) | BIT(ALL), 0, 10},
+    [QUESTION_LIST] = {"list", BIT(JOB) | BIT(TAGS), 0, 0},
+    [QUESTION_NEXT] = {"next", BIT(JOBS) | BIT(TAGS) | BIT(LIMIT) | BIT(ALL), 0, 10},
     [QUESTION_RUN] = {"run", BIT(JOB) | BIT(WAIT) | BIT(OUTPUT), BIT(JOB), 0},
     [QUESTION_PAUSE] = {"pause", BIT(JOB), BIT(JOB), 0},
     [QUESTION_RESUME] = {"resume", BIT(JOB), BIT(JOB), 0},
     [QUESTION_CANCEL] = {"cancel", BIT(RUN), BIT(RUN), 0},
     [QUESTION_HISTORY] = {"history",
-                          BIT(JOB) | BIT(RUN) | BIT(FAILED) | BIT(LIMIT) | BIT(BEFORE) | BIT(SINCE) |
-                              BIT(OUTPUT),
+                          BIT(JOB) | BIT(TAGS) | BIT(RUN) | BIT(FAILED) | BIT(LIMIT) | BIT(BEFORE) |
+                              BIT(SINCE) | BIT(OUTPUT),
                           0, 20},
     [QUESTION_LOGS] = {"logs", BIT(RUN) | BIT(FOLLOW) | BIT(ATTEMPT) | BIT(TAIL), BIT(RUN), 0},
     [QUESTION_EXPLAIN] = {"explain", BIT(JOB), BIT(JOB), 0},
     [QUESTION_RELOAD] = {"reload", 0, 0, 0},
     [QUESTION_STOP] = {"stop", BIT(WITHIN), 0, 0},
-    [QUESTION_EVENTS] = {"events", BIT(JOB) | BIT(RUN) | BIT(OUTPUT), 0, 0},
+    [QUESTION_EVENTS] = {"events", BIT(JOB) | BIT(TAGS) | BIT(RUN) | BIT(OUTPUT), 0, 0},
     [QUESTION_SHOW] = {"show", BIT(JOB), BIT(JOB), 0},
     [QUESTION_METRICS] = {"metrics", 0, 0, 0},
     [QUESTION_CLOCK] = {"clock", BIT(BY) | BIT(SETTLE), 0, 0},
@@ -103,7 +105,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(char reason[QUESTION_RE
     return false;
 }
 
-/* Texts of requests are names of jobs and runs: at most 200 bytes without control characters. */
+/* Texts of requests are names of jobs and runs, and tags: at most 200 bytes without control characters. */
 static bool is_name(const json_t *value)
 {
     if (!json_is_string(value) || json_string_length(value) == 0 || json_string_length(value) > 200)

@@ -46,6 +46,7 @@ struct question {
     const char *job;
     const char *run;
     const json_t *jobs; /* an array of names; NULL: not given */
+    const json_t *tags; /* likewise: jobs that have all of them */
     int64_t limit;
     int64_t before; /* id of a record; 0: not given */
     int64_t attempt;

@@ -28,59 +28,7 @@ static void answered(json_t *reply, void *arg)
     request_finish(arg, reply);
 }
 
-/* ---- names ---- */
-
-/* Returns how many characters must be changed, added or removed to make one name of another; names are short.
- * Returns a large number for long names. */
-static int distance(const char *a, const char *b)
-{
-    enum { MOST = 100 };
-    int row[MOST + 1];
-    size_t width = strlen(b);
-    if (width > MOST)
-        return INT16_MAX;
-    for (size_t j = 0; j <= width; j++)
-        row[j] = (int)j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i + 1;
-        for (size_t j = 0; j < width; j++) {
-            int best = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j + 1] = diagonal + 1 < best ? diagonal + 1 : best;
-        }
-    }
-    return row[width];
-}
-
-/* Returns the name of the job that is most like a text, or NULL if none is. */
-static const char *similar_job(const struct runner *runner, const char *name)
-{
-    const char *best = NULL;
-    int least = strlen(name) < 5 ? 2 : 3; /* differences */
-    for (size_t i = 0; i < runner->job_count; i++) {
-        int differences = distance(name, runner->jobs[i]->name);
-        if (differences < least) {
-            least = differences;
-            best = runner->jobs[i]->name;
-        }
-    }
-    return best;
-}
-
-struct job_state *request_job(struct request *request, const char *name)
-{
-    struct job_state *state = runner_find(request->runner, name);
-    if (state != NULL)
-        return state;
-    const char *similar = similar_job(request->runner, name);
-    if (similar != NULL)
-        request_fail(request, "there is no job %s; did you mean %s?", name, similar);
-    else
-        request_fail(request, "there is no job %s", name);
-    return NULL;
-}
+/* ---- events ---- */
 
 bool event_ends_run(const json_t *event, const char *run)
 {
@@ -161,17 +109,21 @@ static void status_request(struct request *request)
 
 /* ---- jobs ---- */
 
-/* Adds to each job of an answer what this runner knows of it. */
+/* Removes the jobs of an answer that the request does not want. Adds to the others what this runner knows. */
 static void listed(json_t *reply, void *arg)
 {
     struct request *request = arg;
-    const json_t *jobs = json_object_get(reply, "jobs");
-    for (size_t i = 0; i < json_array_size(jobs); i++) {
+    json_t *jobs = json_object_get(reply, "jobs");
+    for (size_t i = json_array_size(jobs); i-- > 0;) {
         json_t *info = json_array_get(jobs, i);
         const char *name = json_string_value(json_object_get(info, "job"));
         const struct job_state *state = name != NULL ? runner_find(request->runner, name) : NULL;
         if (state == NULL)
             continue;
+        if (!request_wants(request, state->job)) {
+            (void)json_array_remove(jobs, i);
+            continue;
+        }
         if (state->job->timeout > 0)
             (void)json_object_set_new(info, "timeout_seconds", json_real((double)state->job->timeout / 1e9));
         if (state->last_duration > 0)
@@ -183,18 +135,33 @@ static void listed(json_t *reply, void *arg)
 static void list_request(struct request *request)
 {
     const char *job = request->question.job;
-    if (job == NULL || request_job(request, job) != NULL)
+    if ((job == NULL || request_job(request, job) != NULL) && request_has_tags(request))
         runner_request_jobs(request->runner, job, listed, request);
+}
+
+/* The store has told the state of a job, or has failed: then its description is still known. */
+static void shown(json_t *reply, void *arg)
+{
+    static const char *const names[] = {"paused_since", "paused_by"};
+    struct request *request = arg;
+    const struct job_state *state = request_job(request, request->question.job);
+    if (state != NULL) {
+        const struct place *place = &state->job->place;
+        const json_t *info = json_array_get(json_object_get(reply, "jobs"), 0);
+        json_t *job = job_to_json(state->job, false);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (json_object_get(info, names[i]) != NULL)
+                (void)json_object_set(job, names[i], json_object_get(info, names[i]));
+        request_finish(request, json_pack("{s:b, s:o, s:s?, s:i}", "ok", 1, "job", job, "file", place->file,
+                                          "line", place->line));
+    }
+    json_decref(reply);
 }
 
 static void show_request(struct request *request)
 {
-    const struct job_state *state = request_job(request, request->question.job);
-    if (state == NULL)
-        return;
-    const struct place *place = &state->job->place;
-    request_finish(request, json_pack("{s:b, s:o, s:s?, s:i}", "ok", 1, "job", job_to_json(state->job, false),
-                                      "file", place->file, "line", place->line));
+    if (request_job(request, request->question.job) != NULL)
+        runner_request_jobs(request->runner, request->question.job, shown, request);
 }
 
 static void metrics_request(struct request *request)
@@ -216,15 +183,30 @@ static void recorded(json_t *reply, void *arg)
     request_finish(request, reply);
 }
 
+/* Returns the names of the jobs that have the tags of a request, as keys of an object; NULL: all jobs. */
+static json_t *wanted_names(const struct request *request)
+{
+    if (json_array_size(request->question.tags) == 0)
+        return NULL;
+    json_t *names = json_object();
+    for (size_t i = 0; i < request->runner->job_count; i++)
+        if (request_wants(request, request->runner->jobs[i]->job))
+            (void)json_object_set_new(names, request->runner->jobs[i]->name, json_true());
+    return names;
+}
+
 static void history_request(struct request *request)
 {
     const struct question *question = &request->question;
+    if (!request_has_tags(request))
+        return;
     struct history_question asked = {.job = question->job,
                                      .failed = question->failed,
                                      .limit = question->limit,
                                      .before_id = question->before,
                                      .since = question->since,
-                                     .run = question->run};
+                                     .run = question->run,
+                                     .jobs = wanted_names(request)};
     if (question->since_is_ago)
         asked.since.ns = loop_wall(request->runner->loop).ns - question->ago;
     /* A job that is not in the files any more still has records, so its name is not looked up. */
@@ -249,7 +231,8 @@ static void pause_request(struct request *request)
     if (request_job(request, job) == NULL)
         return;
     report(request, job, job);
-    runner_request_pause(request->runner, job, request->question.kind == QUESTION_PAUSE, answered, request);
+    runner_request_pause(request->runner, job, request->question.kind == QUESTION_PAUSE, request->uid,
+                         answered, request);
 }
 
 static void cancel_request(struct request *request)

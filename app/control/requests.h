@@ -10,11 +10,20 @@
 /* Ends a request with an answer, to which it adds "now", the time of the runner. The reference is taken. */
 void request_finish(struct request *request, json_t *reply);
 
+/* Returns true if an event is the end of a run: not one of an attempt that another attempt follows. */
+bool event_ends_run(const json_t *event, const char *run);
+
+/* ---- names.c ---- */
+
 /* Returns the job that a request names, or NULL after it has ended the request with an error. */
 struct job_state *request_job(struct request *request, const char *name);
 
-/* Returns true if an event is the end of a run: not one of an attempt that another attempt follows. */
-bool event_ends_run(const json_t *event, const char *run);
+/* Returns true if there is a job that has all tags of the request, or if it names none. Otherwise ends the
+ * request with an error. */
+bool request_has_tags(struct request *request);
+
+/* Returns true if a job has all tags of the request. */
+bool request_wants(const struct request *request, const struct job *job);
 
 /* ---- one file each ---- */
 

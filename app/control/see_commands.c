@@ -27,11 +27,10 @@ static const char status_help[] =
     "\n"
     "Show what the runner does: since when it is up, its store, how many jobs it has, the runs in progress,\n"
     "and what needs attention.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora status\n"
-    "  hora status --json | jq .totals.failed\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora status --json | jq .totals.failed\n" STATUS_HELP;
 
 /* Prints a line with a title. */
 __attribute__((format(printf, 3, 4))) static void print_fact(const struct view *view, const char *title,
@@ -83,7 +82,7 @@ static void print_runner(const struct view *view, const json_t *runner, const js
                field_is_true(runner, "store_connected") ? "connected" : "not connected");
     const json_t *files = json_object_get(runner, "files");
     for (size_t i = 0; i < json_array_size(files); i++)
-        print_fact(view, i == 0 ? "files" : "", "%s", json_string_value(json_array_get(files, i)));
+        print_fact(view, i == 0 ? "files" : "", "%s", item_text(files, i));
     print_fact(view, "runs", "%s: %s succeeded, %s failed, %s skipped, %s retries",
                COUNT(field_count(totals, "runs")), COUNT(field_count(totals, "succeeded")),
                COUNT(field_count(totals, "failed")), COUNT(field_count(totals, "skipped")),
@@ -123,12 +122,15 @@ static void print_attention(const struct view *view, const json_t *runner, const
     bool is_first = true;
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *job = json_array_get(jobs, i);
-        bool is_paused = field_is(job, "state", "paused");
+        const char *since = VIEW_TIME(view, json_object_get(job, "paused_since"));
+        const char *by = field_text(job, "paused_by");
+        bool is_paused = field_is(job, "state", "paused") || *since != '\0'; /* it may still be running */
         if (!is_paused && !field_is(job, "state", "given-up"))
             continue;
         char text[512];
         if (is_paused)
-            (void)snprintf(text, sizeof text, "%s is paused: hora resume %s", field_text(job, "job"),
+            (void)snprintf(text, sizeof text, "%s is paused%s%s%s%s: hora resume %s", field_text(job, "job"),
+                           *since != '\0' ? " since " : "", since, *by != '\0' ? " by " : "", by,
                            field_text(job, "job"));
         else
             (void)snprintf(text, sizeof text, "%s is given up after %lld failures in a row: hora explain %s",
@@ -136,8 +138,7 @@ static void print_attention(const struct view *view, const json_t *runner, const
                            field_text(job, "job"));
         output_text(is_first ? "\n" : "");
         is_first = false;
-        view_print_styled(view, is_paused ? STYLE_WARN : STYLE_BAD, text);
-        output_text("\n");
+        view_print_sentence(view, is_paused ? STYLE_WARN : STYLE_BAD, text);
     }
     static const char *const errors[][2] = {{"store_error", "the store is not reachable: "},
                                             {"reload_error", "the last reload failed: "}};
@@ -146,8 +147,9 @@ static void print_attention(const struct view *view, const json_t *runner, const
             continue;
         output_text(is_first ? "\n" : "");
         is_first = false;
-        view_print_styled(view, STYLE_BAD, errors[i][1]);
-        view_print_sentence(view, field_text(runner, errors[i][0]));
+        char text[2048];
+        (void)snprintf(text, sizeof text, "%s%s", errors[i][1], field_text(runner, errors[i][0]));
+        view_print_sentence(view, STYLE_BAD, text);
     }
 }
 
@@ -183,11 +185,10 @@ int status_command(int argc, char **argv)
 static const char list_help[] = "Usage: hora list [OPTION]... [JOB]\n"
                                 "\n"
                                 "List the jobs: their states, when they run next, and how they ended last.\n"
-                                "\n"
+                                "\n" TAG_HELP COMMON_HELP "\n"
                                 "Examples:\n"
-                                "  hora list\n"
-                                "  hora list backup --json\n"
-                                "\n" COMMON_HELP STATUS_HELP;
+                                "  hora list --tag nightly\n"
+                                "  hora list backup --json\n" STATUS_HELP;
 
 /* Adds how a job ended last: "ok, 2 h ago". */
 static void add_last(struct table *table, const struct view *view, const json_t *job)
@@ -221,8 +222,7 @@ static void print_list(const struct view *view, json_t *jobs)
         const json_t *list = json_object_get(job, "tags");
         for (size_t j = 0; j < json_array_size(list); j++) {
             size_t length = strlen(tags);
-            (void)snprintf(tags + length, sizeof tags - length, "%s%s", j > 0 ? " " : "",
-                           json_string_value(json_array_get(list, j)));
+            (void)snprintf(tags + length, sizeof tags - length, "%s%s", j > 0 ? " " : "", item_text(list, j));
         }
         table_add(table, STYLE_DIM, tags);
         table_add(table, STYLE_DIM, field_text(job, "description"));
@@ -249,14 +249,13 @@ static int run_simple(struct view *view, json_t *asked, const char *field,
 
 int list_command(int argc, char **argv)
 {
-    static const struct command_form form = {.help = list_help, .operands_most = 1};
+    static const struct command_form form = {.help = list_help, .operands_most = 1, .has_tags = true};
     struct view view;
     int status;
     if (!view_open(&view, &form, NULL, argc, argv, &status))
         return status;
     json_t *asked = request("list");
-    if (view.operand_count > 0)
-        (void)json_object_set_new(asked, "job", json_string(view.operands[0]));
+    view_select(&view, asked);
     return run_simple(&view, asked, "jobs", print_list);
 }
 
@@ -268,12 +267,10 @@ static const char next_help[] =
     "List the next planned times of all jobs, or of some, in the order in which they come.\n"
     "\n"
     "  -n N             how many times, 1 to 1000; default: 10\n"
-    "  --all            also times of jobs that are paused, given up or disabled\n"
-    "\n"
+    "  --all            also times of jobs that are paused, given up or disabled\n" TAG_HELP COMMON_HELP "\n"
     "Examples:\n"
     "  hora next\n"
-    "  hora next -n 3 backup report\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora next -n 3 backup report\n" STATUS_HELP;
 
 enum { OPTION_NUMBER = OPTION_OWN, OPTION_ALL, OPTION_FAILED, OPTION_SINCE, OPTION_OUTPUT };
 
@@ -296,7 +293,8 @@ static void print_next(const struct view *view, json_t *times)
     static const struct table_column columns[] = {
         {"NEXT", true, 0, 0}, {"AT", false, 0, 1}, {"JOB", false, 10, 0}, {"", false, 0, 2}};
     if (json_array_size(times) == 0) {
-        output_text("No job has a planned time.\n");
+        output_text("No job has a planned time. Those that are paused, given up or disabled are shown with "
+                    "--all.\n");
         return;
     }
     struct table *table = table_new(columns, sizeof columns / sizeof *columns);
@@ -324,6 +322,7 @@ int next_command(int argc, char **argv)
                                              .options = options,
                                              .option_count = 2,
                                              .operands_most = 1000,
+                                             .has_tags = true,
                                              .option = next_option};
     struct next_arguments arguments = {.number = 10};
     struct view view;
@@ -333,34 +332,35 @@ int next_command(int argc, char **argv)
     json_t *jobs = json_array();
     for (int i = 0; i < view.operand_count; i++)
         (void)json_array_append_new(jobs, json_string(view.operands[i]));
-    return run_simple(&view,
-                      json_pack("{s:s, s:i, s:b, s:o}", "request", "next", "limit", arguments.number, "all",
-                                arguments.all, "jobs", jobs),
-                      "times", print_next);
+    json_t *asked = json_pack("{s:s, s:i, s:b, s:o}", "request", "next", "limit", arguments.number, "all",
+                              arguments.all, "jobs", jobs);
+    if (view.tags != NULL)
+        view_select(&view, asked);
+    return run_simple(&view, asked, "times", print_next);
 }
 
 /* ---- history ---- */
 
-static const char history_help[] = "Usage: hora history [OPTION]... [JOB]\n"
-                                   "\n"
-                                   "List the runs that have ended, the latest first.\n"
-                                   "\n"
-                                   "  --failed         only those that failed\n"
-                                   "  -n N             how many, 1 to 1000; default: 20\n"
-                                   "  --since TIME     only those that ended since a time, such as "
-                                   "2026-11-17 or 2026-11-17T03:00, or in the\n"
-                                   "                   last hours: 12h, 7d\n"
-                                   "  --output         with --json: also the end of the output of each run\n"
-                                   "\n"
-                                   "Examples:\n"
-                                   "  hora history --failed --since 1d\n"
-                                   "  hora history backup -n 5\n"
-                                   "\n" COMMON_HELP STATUS_HELP;
+static const char history_help[] =
+    "Usage: hora history [OPTION]... [JOB]\n"
+    "\n"
+    "List the runs that have ended, the latest first.\n"
+    "\n"
+    "  --failed         only those that failed\n"
+    "  -n N             how many, 1 to 1000; default: 20\n"
+    "  --since TIME     only those that ended since a time, such as 2026-11-17 or 2026-11-17T03:00, or in "
+    "the\n"
+    "                   last hours: 12h, 7d\n"
+    "  --output         with --json: also the end of the output of each run\n" TAG_HELP COMMON_HELP "\n"
+    "Examples:\n"
+    "  hora history --failed --since 1d\n"
+    "  hora history backup -n 5\n" STATUS_HELP;
 
 struct history_arguments {
     int number;
     bool failed, output;
     const char *since;
+    json_t *asked_since; /* the same for the runner; NULL: not given */
 };
 
 static bool history_option(int id, const char *value, void *arg)
@@ -413,20 +413,22 @@ static void print_history(const struct view *view, json_t *records)
     view_print_table(view, table);
 }
 
-/* Returns "since" as the runner reads it: a duration as it is, a time in UTC. NULL after printing an error.
- * */
-static json_t *since_to_json(const struct view *view, const char *since)
+/* Makes --since what the runner reads: a duration as it is, a time in UTC. */
+static bool check_history(const struct view *view, void *arg)
 {
+    struct history_arguments *arguments = arg;
     hora_ns duration;
     hora_instant time;
-    hora_error reason;
-    if (hora_duration_parse(since, HORA_SECONDS(1), &duration, NULL) == 0 && duration >= 0)
-        return json_string(since);
-    if (hora_instant_parse(since, view->zone, &time, NULL, &reason) == 0)
-        return json_string(UTC(time));
-    complain_use("--since must be a time such as 2026-11-17T03:00, or a duration such as 12h, not \"%s\"",
-                 since);
-    return NULL;
+    if (arguments->since == NULL)
+        return true;
+    if (hora_duration_parse(arguments->since, HORA_SECONDS(1), &duration, NULL) == 0 && duration >= 0)
+        arguments->asked_since = json_string(arguments->since);
+    else if (hora_instant_parse(arguments->since, view->zone, &time, NULL, NULL) == 0)
+        arguments->asked_since = json_string(UTC(time));
+    else
+        complain_use("--since must be a time such as 2026-11-17T03:00, or a duration such as 12h, not \"%s\"",
+                     arguments->since);
+    return arguments->asked_since != NULL;
 }
 
 int history_command(int argc, char **argv)
@@ -439,25 +441,21 @@ int history_command(int argc, char **argv)
                                              .options = options,
                                              .option_count = 4,
                                              .operands_most = 1,
-                                             .option = history_option};
+                                             .has_tags = true,
+                                             .option = history_option,
+                                             .check = check_history};
     struct history_arguments arguments = {.number = 20};
     struct view view;
     int status;
-    if (!view_open(&view, &form, &arguments, argc, argv, &status))
+    if (!view_open(&view, &form, &arguments, argc, argv, &status)) {
+        json_decref(arguments.asked_since);
         return status;
+    }
     json_t *asked = json_pack("{s:s, s:i, s:b, s:b}", "request", "history", "limit", arguments.number,
                               "failed", arguments.failed, "output", arguments.output);
-    if (view.operand_count > 0)
-        (void)json_object_set_new(asked, "job", json_string(view.operands[0]));
-    if (arguments.since != NULL) {
-        json_t *since = since_to_json(&view, arguments.since);
-        if (since == NULL) {
-            json_decref(asked);
-            view_close(&view);
-            return STATUS_TROUBLE;
-        }
-        (void)json_object_set_new(asked, "since", since);
-    }
+    view_select(&view, asked);
+    if (arguments.asked_since != NULL)
+        (void)json_object_set_new(asked, "since", arguments.asked_since);
     return run_simple(&view, asked, "records", print_history);
 }
 
@@ -468,11 +466,11 @@ static const char explain_help[] =
     "\n"
     "Explain in words why a job ran, did not run or does not run: its schedule, what it waits for, when it\n"
     "runs next and why then, and how its last runs ended.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Example:\n"
     "  hora explain backup\n"
-    "\n" COMMON_HELP
-    "\nExit status: 0 if nothing is wrong, 1 if something keeps the job from running or its last run\n"
+    "\n"
+    "Exit status: 0 if nothing is wrong, 1 if something keeps the job from running or its last run\n"
     "failed, 2 on errors.\n";
 
 int explain_command(int argc, char **argv)
@@ -487,7 +485,7 @@ int explain_command(int argc, char **argv)
     status = answer == NULL ? STATUS_TROUBLE : field_is_true(answer, "wrong") ? STATUS_NO : STATUS_OK;
     const json_t *sentences = json_object_get(answer, "sentences");
     for (size_t i = 0; i < json_array_size(sentences) && !view.is_json; i++)
-        view_print_sentence(&view, json_string_value(json_array_get(sentences, i)));
+        view_print_sentence(&view, STYLE_PLAIN, item_text(sentences, i));
     if (answer != NULL && view.is_json)
         view_print_json(answer);
     else
@@ -501,10 +499,9 @@ static const char show_help[] =
     "\n"
     "Print a job as the runner has read it, with all defaults, as JSON. Values of environment variables and\n"
     "the address for pings are not shown.\n"
-    "\n"
+    "\n" COMMON_HELP "\n"
     "Example:\n"
-    "  hora show backup\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora show backup\n" STATUS_HELP;
 
 static void print_shown(const struct view *view, json_t *job)
 {
@@ -527,10 +524,9 @@ int show_command(int argc, char **argv)
 static const char metrics_help[] = "Usage: hora metrics [OPTION]...\n"
                                    "\n"
                                    "Print the metrics of the runner in the text format of Prometheus.\n"
-                                   "\n"
+                                   "\n" COMMON_HELP "\n"
                                    "Example:\n"
-                                   "  hora metrics | grep hora_job_last_success\n"
-                                   "\n" COMMON_HELP STATUS_HELP;
+                                   "  hora metrics | grep hora_job_last_success\n" STATUS_HELP;
 
 static void print_metrics(const struct view *view, json_t *text)
 {

@@ -115,18 +115,19 @@ static bool receive(const json_t *event, void *arg)
 
 static const char run_help[] =
     "Usage: hora run JOB [OPTION]...\n"
+    "       hora run --tag TAG [OPTION]...\n"
     "\n"
     "Let the runner start a run of a job now, with the environment, the limits and the log of a planned "
     "run.\n"
-    "Print the id of the run.\n"
+    "Print the id of the run. A run that has to wait for another run of the job has no id yet.\n"
     "\n"
+    "  --tag TAG        each job that has this tag, instead of one; repeated: that has all of them\n"
     "  --wait           print the output of the run, and wait until it ends. Retries belong to it. If the\n"
-    "                   command is interrupted, the run goes on.\n"
-    "\n"
+    "                   command is interrupted, the run goes on.\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora run backup\n"
     "  hora run backup --wait && echo done\n"
-    "\n" COMMON_HELP RUN_STATUS_HELP;
+    "  hora run --tag nightly\n" RUN_STATUS_HELP;
 
 static bool set_flag(int id, const char *value, void *arg)
 {
@@ -151,6 +152,51 @@ static int status_of_run(const json_t *answer)
                                                                                       : STATUS_TROUBLE;
 }
 
+/* Starts a run of a job. Returns an exit status. */
+static int run_job(struct printing *printing, const char *job)
+{
+    struct view *view = &printing->view;
+    json_t *answer = view_ask(view, json_pack("{s:s, s:s}", "request", "run", "job", job));
+    const char *run = field_text(answer, "run");
+    if (answer == NULL)
+        return STATUS_TROUBLE;
+    if (view->is_json)
+        print_json_line(answer);
+    else if (*run != '\0')
+        output_format("%s\n", run);
+    else
+        output_format("%s follows the run in progress\n", job);
+    json_decref(answer);
+    return STATUS_OK;
+}
+
+/* The same, and waits until it ends. */
+static int run_job_and_wait(struct printing *printing, const char *job)
+{
+    struct view *view = &printing->view;
+    json_t *answer = connection_ask(
+        &view->connection,
+        json_pack("{s:s, s:s, s:b, s:b}", "request", "run", "job", job, "wait", 1, "output", 1), receive,
+        printing);
+    if (answer == NULL)
+        return STATUS_TROUBLE;
+    int status = status_of_run(answer);
+    if (view->is_json)
+        print_json_line(answer);
+    else if (status != STATUS_OK)
+        (void)fprintf(stderr, "%s: %s\n", field_text(answer, "run"), field_text(answer, "text"));
+    json_decref(answer);
+    return status;
+}
+
+static bool check_run(const struct view *view, void *arg)
+{
+    const bool *wait = arg;
+    if (view->tags != NULL && *wait)
+        complain_use("--wait waits for one job, and --tag may select several");
+    return view->tags == NULL || !*wait;
+}
+
 int run_job_command(int argc, char **argv)
 {
     static const struct option options[] = {{"--wait", 0, false, OPTION_WAIT}};
@@ -159,32 +205,24 @@ int run_job_command(int argc, char **argv)
                                              .option_count = 1,
                                              .operands_least = 1,
                                              .operands_most = 1,
+                                             .has_tags = true,
                                              .operand = "the name of a job",
-                                             .option = set_flag};
+                                             .option = set_flag,
+                                             .check = check_run};
     struct printing printing = {0};
     struct view *view = &printing.view;
     bool wait = false;
     int status;
     if (!view_open(view, &form, &wait, argc, argv, &status))
         return status;
-    json_t *answer = connection_ask(&view->connection,
-                                    json_pack("{s:s, s:s, s:b, s:b}", "request", "run", "job",
-                                              view->operands[0], "wait", wait, "output", wait),
-                                    wait ? receive : NULL, &printing);
-    if (answer == NULL) {
+    if (wait)
+        status = run_job_and_wait(&printing, view->operands[0]);
+    else if (view->tags != NULL && !view_take_jobs(view))
         status = STATUS_TROUBLE;
-    } else if (view->is_json) {
-        print_json_line(answer);
-        status = wait ? status_of_run(answer) : STATUS_OK;
-    } else if (!wait) {
-        output_text(field_text(answer, "run"));
-        output_text("\n");
-    } else {
-        status = status_of_run(answer);
-        if (status != STATUS_OK)
-            (void)fprintf(stderr, "%s: %s\n", field_text(answer, "run"), field_text(answer, "text"));
-    }
-    json_decref(answer);
+    else
+        for (int i = 0; i < view->operand_count; i++)
+            if (run_job(&printing, view->operands[i]) != STATUS_OK)
+                status = STATUS_TROUBLE; /* the others are still started */
     view_close(view);
     return status;
 }
@@ -201,13 +239,11 @@ static const char logs_help[] =
     "                   runs until interrupted\n"
     "  --attempt N      only the output of one attempt\n"
     "  --tail N         only the last N lines\n"
-    "  -t, --times      print the time of each line\n"
-    "\n"
+    "  -t, --times      print the time of each line\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora logs backup\n"
     "  hora logs -f --tail 20 backup\n"
-    "  hora logs backup@20261117T020000Z\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora logs backup@20261117T020000Z\n" STATUS_HELP;
 
 struct logs_arguments {
     bool follow, with_times;
@@ -274,18 +310,20 @@ static const char events_help[] =
     "reloads,\n"
     "and who asked for what.\n"
     "\n"
-    "  --output         also the output of runs\n"
-    "\n"
+    "  --output         also the output of runs\n" TAG_HELP COMMON_HELP "\n"
     "Examples:\n"
     "  hora events\n"
-    "  hora events --json backup | jq -r 'select(.kind == \"end\") | .outcome'\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora events --json backup | jq -r 'select(.kind == \"end\") | .outcome'\n" STATUS_HELP;
 
 int events_command(int argc, char **argv)
 {
     static const struct option options[] = {{"--output", 0, false, OPTION_OUTPUT}};
-    static const struct command_form form = {
-        .help = events_help, .options = options, .option_count = 1, .operands_most = 1, .option = set_flag};
+    static const struct command_form form = {.help = events_help,
+                                             .options = options,
+                                             .option_count = 1,
+                                             .operands_most = 1,
+                                             .has_tags = true,
+                                             .option = set_flag};
     struct printing printing = {.is_events = true};
     struct view *view = &printing.view;
     bool with_output = false;
@@ -293,8 +331,7 @@ int events_command(int argc, char **argv)
     if (!view_open(view, &form, &with_output, argc, argv, &status))
         return status;
     json_t *asked = json_pack("{s:s, s:b}", "request", "events", "output", with_output);
-    if (view->operand_count > 0)
-        (void)json_object_set_new(asked, "job", json_string(view->operands[0]));
+    view_select(view, asked);
     json_t *answer = connection_ask(&view->connection, asked, receive, &printing);
     if (answer == NULL && !output_has_failed())
         status = STATUS_TROUBLE;

@@ -24,7 +24,13 @@ enum { EARLY_MOST = 1000 }; /* events that are kept until the id of the run is k
 
 static void send_event(const json_t *event, void *arg)
 {
-    request_event(arg, event);
+    struct request *request = arg;
+    if (json_array_size(request->question.tags) > 0) {
+        const struct job_state *state = runner_find(request->runner, field_text(event, "job"));
+        if (state == NULL || !request_wants(request, state->job))
+            return;
+    }
+    request_event(request, event);
 }
 
 static void stop_events(struct request *request)
@@ -37,7 +43,7 @@ void events_request(struct request *request)
 {
     const struct question *question = &request->question;
     const struct runner *runner = request->runner;
-    if (question->job != NULL && request_job(request, question->job) == NULL)
+    if ((question->job != NULL && request_job(request, question->job) == NULL) || !request_has_tags(request))
         return;
     /* The first event tells that the stream has begun. */
     json_t *first = json_pack("{s:s, s:o, s:I, s:s?}", "kind", "connected", "time",

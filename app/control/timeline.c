@@ -75,7 +75,7 @@ static bool find_first(const struct request *request, const json_t *info, struct
     const char *state = json_string_value(json_object_get(info, "state"));
     const struct job_state *known = name != NULL ? runner_find(request->runner, name) : NULL;
     if (known == NULL || state == NULL || !is_wanted(request->question.jobs, name) ||
-        (!request->question.all && !is_active(state)))
+        !request_wants(request, known->job) || (!request->question.all && !is_active(state)))
         return false;
     struct candidate first = {.job = known->job, .state = state};
     if (!times_from_json(json_object_get(info, "next"), &first.time))
@@ -132,5 +132,6 @@ void next_request(struct request *request)
     for (size_t i = 0; i < json_array_size(jobs); i++)
         if (request_job(request, json_string_value(json_array_get(jobs, i))) == NULL)
             return;
-    runner_request_jobs(request->runner, NULL, listed, request);
+    if (request_has_tags(request))
+        runner_request_jobs(request->runner, NULL, listed, request);
 }

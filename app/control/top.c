@@ -30,8 +30,7 @@ static const char help[] =
     "\n"
     "  --once           print the screen once, as text, and exit\n"
     "  --size CxR       with --once: its size in columns and rows, such as 80x24; default: that of the "
-    "terminal\n"
-    "\n"
+    "terminal\n" SCREEN_HELP "\n"
     "Keys:\n"
     "  up, down, k, j   select a job\n"
     "  r                run the selected job now\n"
@@ -41,8 +40,7 @@ static const char help[] =
     "Colours are used unless NO_COLOR is set, and UTF-8 if the locale has it (LC_ALL, LC_CTYPE, LANG).\n"
     "\n"
     "Example:\n"
-    "  hora top\n"
-    "\n" COMMON_HELP STATUS_HELP;
+    "  hora top\n" STATUS_HELP;
 
 struct arguments {
     bool once;
@@ -246,12 +244,20 @@ static void print_once(const struct top *top, const struct arguments *arguments)
     canvas_free(&canvas);
 }
 
+static bool check_top(const struct view *view, void *arg)
+{
+    (void)arg;
+    if (view->is_json)
+        complain_use("the screen is not for programs: use hora status --json and hora list --json");
+    return !view->is_json;
+}
+
 int top_command(int argc, char **argv)
 {
     static const struct option options[] = {{"--once", 0, false, OPTION_ONCE},
                                             {"--size", 0, true, OPTION_SIZE}};
     static const struct command_form form = {
-        .help = help, .options = options, .option_count = 2, .option = read_option};
+        .help = help, .options = options, .option_count = 2, .option = read_option, .check = check_top};
     struct arguments arguments = {0};
     struct view common;
     int status;

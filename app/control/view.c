@@ -12,11 +12,12 @@
 #include "command.h"
 #include "control/fields.h"
 #include "control/times.h"
+#include "help.h"
 #include "output.h"
 #include "terminal.h"
 #include "width.h"
 
-enum { OPTION_SOCKET = 1, OPTION_JSON, OPTION_UTC, OPTION_ZONE, OPTION_HELP };
+enum { OPTION_SOCKET = 1, OPTION_JSON, OPTION_UTC, OPTION_ZONE, OPTION_HELP, OPTION_TAG };
 
 static const struct option common_options[] = {{"--socket", 0, true, OPTION_SOCKET},
                                                {"--json", 0, false, OPTION_JSON},
@@ -24,6 +25,7 @@ static const struct option common_options[] = {{"--socket", 0, true, OPTION_SOCK
                                                {"--zone", 0, true, OPTION_ZONE},
                                                {"--help", 'h', false, OPTION_HELP}};
 enum { COMMON_OPTIONS = sizeof common_options / sizeof *common_options };
+static const struct option tag_option = {"--tag", 0, true, OPTION_TAG};
 
 /* ---- the command line ---- */
 
@@ -45,8 +47,17 @@ static bool take_common(struct view *view, const struct command_form *form, int 
     case OPTION_ZONE:
         *zone_name = value;
         return true;
+    case OPTION_TAG:
+        if (*value == '\0') {
+            complain_use("--tag requires a value");
+            return false;
+        }
+        if (view->tags == NULL)
+            view->tags = json_array();
+        (void)json_array_append_new(view->tags, json_string(value));
+        return true;
     case OPTION_HELP:
-        output_text(form->help);
+        help_print(form->help);
         *ret_status = STATUS_OK;
         return false;
     default:
@@ -57,12 +68,14 @@ static bool take_common(struct view *view, const struct command_form *form, int 
 static bool parse(struct view *view, const struct command_form *form, void *arg, int argc, char **argv,
                   const char **zone_name, int *ret_status)
 {
-    struct option table[COMMON_OPTIONS + OWN_OPTIONS_MOST];
+    struct option table[COMMON_OPTIONS + OWN_OPTIONS_MOST + 1];
+    size_t count = COMMON_OPTIONS + form->option_count;
     memcpy(table, common_options, sizeof common_options);
     if (form->option_count > 0)
         memcpy(table + COMMON_OPTIONS, form->options, form->option_count * sizeof *table);
-    struct options options = {
-        .table = table, .count = COMMON_OPTIONS + form->option_count, .argc = argc, .argv = argv, .at = 1};
+    if (form->has_tags)
+        table[count++] = tag_option;
+    struct options options = {.table = table, .count = count, .argc = argc, .argv = argv, .at = 1};
     *ret_status = STATUS_TROUBLE;
     for (int id; (id = options_next(&options)) != WORD_END;) {
         if (id == WORD_OPERAND && view->operand_count == form->operands_most) {
@@ -75,7 +88,11 @@ static bool parse(struct view *view, const struct command_form *form, void *arg,
                                   : !take_common(view, form, id, options.value, zone_name, ret_status))
             return false;
     }
-    if (view->operand_count < form->operands_least) {
+    if (view->tags != NULL && view->operand_count > 0) {
+        complain_use("name jobs, or select them with --tag, not both");
+        return false;
+    }
+    if (view->operand_count < form->operands_least && view->tags == NULL) {
         complain_use("%s is missing", form->operand);
         return false;
     }
@@ -87,12 +104,14 @@ bool view_open(struct view *view, const struct command_form *form, void *arg, in
 {
     const char *zone_name = "local";
     hora_error reason;
-    *view = (struct view){.connection = {.fd = -1}, .operands = memory((size_t)(argc + 1) * sizeof(char *))};
+    *view = (struct view){.connection = {.fd = -1},
+                          .operands = memory((size_t)(argc + 1) * sizeof *view->operands)};
     bool is_good = parse(view, form, arg, argc, argv, &zone_name, ret_status);
     if (is_good && hora_zone_new(zone_name, NULL, &view->zone, &reason) < 0) {
         *ret_status = complain("--zone %s: %s", zone_name, reason.message);
         is_good = false;
     }
+    is_good = is_good && (form->check == NULL || form->check(view, arg));
     if (is_good) {
         int lines;
         bool is_terminal = isatty(STDOUT_FILENO) == 1;
@@ -112,7 +131,10 @@ void view_close(struct view *view)
 {
     connection_close(&view->connection);
     hora_zone_unref(view->zone);
+    json_decref(view->tags);
+    json_decref(view->selected);
     free(view->operands);
+    view->tags = view->selected = NULL;
     view->zone = NULL;
     view->operands = NULL;
 }
@@ -122,6 +144,31 @@ json_t *view_ask(struct view *view, json_t *request)
     json_t *answer = connection_ask(&view->connection, request, NULL, NULL);
     (void)times_from_json(json_object_get(answer, "now"), &view->now);
     return answer;
+}
+
+void view_select(const struct view *view, json_t *request)
+{
+    if (view->tags != NULL)
+        (void)json_object_set(request, "tags", view->tags);
+    else if (view->operand_count > 0)
+        (void)json_object_set_new(request, "job", json_string(view->operands[0]));
+}
+
+bool view_take_jobs(struct view *view)
+{
+    json_t *request = json_pack("{s:s}", "request", "list");
+    view_select(view, request);
+    json_t *answer = view_ask(view, request);
+    if (answer == NULL)
+        return false;
+    const json_t *jobs = json_object_get(answer, "jobs");
+    view->selected = answer;
+    free(view->operands);
+    view->operands = memory((json_array_size(jobs) + 1) * sizeof *view->operands);
+    view->operand_count = 0;
+    for (size_t i = 0; i < json_array_size(jobs); i++)
+        view->operands[view->operand_count++] = field_text(json_array_get(jobs, i), "job");
+    return true;
 }
 
 /* ---- texts ---- */
@@ -203,27 +250,37 @@ static char *with_local_times(const struct view *view, const char *text)
     return copy;
 }
 
-void view_print_sentence(const struct view *view, const char *sentence)
+/* Prints a line, broken at blanks if it is wider than the terminal. It is changed for a moment. */
+static void print_broken(const struct view *view, enum style style, char *line)
 {
-    char *text = with_local_times(view, sentence);
-    char *rest = text;
-    while (view->look.width > 0 && width_of(rest) > view->look.width) {
-        size_t fits = width_fitting(rest, view->look.width);
+    while (view->look.width > 0 && width_of(line) > view->look.width) {
+        size_t fits = width_fitting(line, view->look.width);
         size_t end = fits;
-        while (end > 0 && rest[end] != ' ')
+        while (end > 0 && line[end] != ' ')
             end--;
         size_t length = end > 0 ? end : fits;
         if (length == 0)
             break;
-        char after = rest[length];
-        rest[length] = '\0';
-        view_print_safe(rest);
+        char after = line[length];
+        line[length] = '\0';
+        view_print_styled(view, style, line);
         output_text("\n");
-        rest[length] = after;
-        rest += length + (after == ' ' ? 1 : 0);
+        line[length] = after;
+        line += length + (after == ' ' ? 1 : 0);
     }
-    view_print_safe(rest);
+    view_print_styled(view, style, line);
     output_text("\n");
+}
+
+void view_print_sentence(const struct view *view, enum style style, const char *sentence)
+{
+    char *text = with_local_times(view, sentence);
+    for (char *line = text, *end; line != NULL; line = end) {
+        end = strchr(line, '\n'); /* some errors have several lines */
+        if (end != NULL)
+            *end++ = '\0';
+        print_broken(view, style, line);
+    }
     free(text);
 }
 

@@ -31,8 +31,4 @@ void *arena_grow(struct arena *arena, void *array, size_t count, size_t size);
 #define arena_add(arena, array, count) \
     ((array) = arena_grow((arena), (array), (count), sizeof *(array)), &(array)[(count)++])
 
-/* Returns the one of `count` words that is nearest to a text, or that starts with it; or NULL if none is near
- * enough to be a slip of the fingers. `stride` is the distance of the pointers to the words in bytes. */
-const char *text_nearest(const char *text, const char *const *first, size_t count, size_t stride);
-
 #endif

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "command.h"
+#include "help.h"
 #include "jobs/commands.h"
 #include "jobs/jobs.h"
+#include "jobs/tags.h"
 #include "options.h"
 #include "output.h"
 
 static const char help[] =
-    "Usage: hora check [--crontab user|system] [--from T] FILE...\n"
-    "       hora check --json [-n N] [--show-secrets] [--crontab user|system] [--from T] FILE...\n"
+    "Usage: hora check [OPTION]... FILE...\n"
     "\n"
     "Check job files. Prints all problems, each with its file, line and column; or each job with its\n"
     "next time and its schedule in words. A folder stands for the files *.yaml and *.yml in it, a file\n"
@@ -23,9 +24,10 @@ static const char help[] =
     "  --crontab user|system   whether entries of crontabs have a user; default: system for\n"
     "                          /etc/crontab and files in /etc/cron.d, user for others\n"
     "  --from T                show the next times after T; default: now\n"
+    "  --tag TAG               show only jobs that have this tag; repeated: that have all of them\n"
     "  --json                  print a JSON object with problems, warnings and complete jobs\n"
-    "  -n N                    number of next times of each job with --json, 0 to 1000; default: 1\n"
-    "  --show-secrets          print the values of environment variables\n"
+    "  -n N                    with --json: number of next times of each job, 0 to 1000; default: 1\n"
+    "  --show-secrets          with --json: print the values of environment variables\n"
     "  -h, --help              print this help\n"
     "\n"
     "Exit status: 0 if the files are valid, 1 if they are not, 2 on other errors.\n";
@@ -39,9 +41,11 @@ struct request {
     hora_instant from;
     const char **files;
     size_t file_count;
+    const char **tags;
+    size_t tag_count;
 };
 
-enum { CRONTAB = 1, JSON, SECRETS, FROM, COUNT, HELP };
+enum { CRONTAB = 1, JSON, SECRETS, FROM, COUNT, TAG, HELP };
 
 static bool take_option(struct request *request, int id, const char *value)
 {
@@ -62,6 +66,9 @@ static bool take_option(struct request *request, int id, const char *value)
     case FROM:
         request->from_text = value;
         return true;
+    case TAG:
+        request->tags[request->tag_count++] = value;
+        return true;
     case COUNT:
         return option_number("-n", value, 0, 1000, &request->count);
     default:
@@ -76,6 +83,7 @@ static int read_request(struct request *request, int argc, char **argv)
     static const struct option table[] = {
         {"--crontab", 0, true, CRONTAB}, {"--json", 0, false, JSON}, {"--show-secrets", 0, false, SECRETS},
         {"--from", 0, true, FROM},       {NULL, 'n', true, COUNT},   {"--help", 'h', false, HELP},
+        {"--tag", 0, true, TAG},
     };
     struct options words = {
         .table = table, .count = sizeof table / sizeof table[0], .argc = argc, .argv = argv, .at = 1};
@@ -83,7 +91,7 @@ static int read_request(struct request *request, int argc, char **argv)
         if (id == WORD_WRONG)
             return STATUS_TROUBLE;
         if (id == HELP) {
-            output_text(help);
+            help_print(help);
             return STATUS_OK;
         }
         if (!take_option(request, id, words.value))
@@ -105,13 +113,14 @@ static int read_request(struct request *request, int argc, char **argv)
     return result < 0 ? complain("--from %s: %s", request->from_text, error.message) : -1;
 }
 
-/* Returns the zone to print the times of a job in: that of its first cron trigger. NULL is UTC. */
-static const hora_zone *zone_of(const struct job *job, const hora_zone *local)
+/* Returns the zone to print the times of a job in: that of its first cron trigger, or of its first trigger.
+ * Only jobs with triggers have times. */
+static const hora_zone *zone_of(const struct job *job)
 {
     for (size_t i = 0; i < job->trigger_count; i++)
         if (job->triggers[i].kind == TRIGGER_CRON)
             return job->triggers[i].zone;
-    return local;
+    return job->trigger_count > 0 ? job->triggers[0].zone : NULL;
 }
 
 /* Returns the schedule of a job in words; the caller frees it. */
@@ -133,7 +142,7 @@ static json_t *lines_json(char *const *lines, size_t count)
     return array;
 }
 
-static json_t *job_json(const struct request *request, const struct job *job, const hora_zone *local)
+static json_t *job_json(const struct request *request, const struct job *job)
 {
     json_t *object = job_to_json(job, request->show_secrets);
     json_t *times = json_array();
@@ -144,7 +153,7 @@ static json_t *job_json(const struct request *request, const struct job *job, co
         time = job_next_time(job, time);
         if (time.ns >= JOB_PARKED)
             break;
-        (void)hora_instant_format(time, zone_of(job, local), false, text, sizeof text);
+        (void)hora_instant_format(time, zone_of(job), false, text, sizeof text);
         (void)json_array_append_new(times, json_string(text));
     }
     (void)json_object_set_new(object, "place",
@@ -156,12 +165,12 @@ static json_t *job_json(const struct request *request, const struct job *job, co
 }
 
 /* Prints everything as one JSON object. Jobs may be NULL. */
-static int print_json(const struct request *request, const struct jobs *jobs, const struct problems *problems,
-                      const hora_zone *local)
+static int print_json(const struct request *request, const struct jobs *jobs, const struct problems *problems)
 {
     json_t *object = json_object(), *array = json_array();
     for (size_t i = 0; jobs && i < jobs->count; i++)
-        (void)json_array_append_new(array, job_json(request, jobs->jobs[i], local));
+        if (job_has_tags(jobs->jobs[i], request->tags, request->tag_count))
+            (void)json_array_append_new(array, job_json(request, jobs->jobs[i]));
     (void)json_object_set_new(object, "problems", lines_json(problems->lines, problems->count));
     (void)json_object_set_new(object, "warnings",
                               lines_json(jobs ? jobs->warnings : NULL, jobs ? jobs->warning_count : 0));
@@ -179,12 +188,12 @@ static int print_json(const struct request *request, const struct jobs *jobs, co
 /* ---- text ---- */
 
 /* Prints the next time of a job, or "-". */
-static void print_next(const struct request *request, const struct job *job, const hora_zone *local)
+static void print_next(const struct request *request, const struct job *job)
 {
     char text[HORA_INSTANT_TEXT] = "-";
     hora_instant next = job_next_time(job, request->from);
     if (job->enabled && next.ns < JOB_PARKED)
-        (void)hora_instant_format(next, zone_of(job, local), false, text, sizeof text);
+        (void)hora_instant_format(next, zone_of(job), false, text, sizeof text);
     output_format("%-25s", text);
 }
 
@@ -200,8 +209,7 @@ static void print_missing_user(const struct job *job)
                       job->user_group);
 }
 
-static int print_text(const struct request *request, const struct jobs *jobs, const struct problems *problems,
-                      const hora_zone *local)
+static int print_text(const struct request *request, const struct jobs *jobs, const struct problems *problems)
 {
     for (size_t i = 0; i < problems->count; i++) {
         output_text(problems->lines[i]);
@@ -211,12 +219,15 @@ static int print_text(const struct request *request, const struct jobs *jobs, co
         return STATUS_NO;
     int width = 0;
     for (size_t i = 0; i < jobs->count; i++)
-        if ((int)strlen(jobs->jobs[i]->name) > width)
+        if (job_has_tags(jobs->jobs[i], request->tags, request->tag_count) &&
+            (int)strlen(jobs->jobs[i]->name) > width)
             width = (int)strlen(jobs->jobs[i]->name);
     for (size_t i = 0; i < jobs->count; i++) {
+        if (!job_has_tags(jobs->jobs[i], request->tags, request->tag_count))
+            continue;
         char *words = words_of(jobs->jobs[i]);
         output_format("%-*s  ", width, jobs->jobs[i]->name);
-        print_next(request, jobs->jobs[i], local);
+        print_next(request, jobs->jobs[i]);
         output_text("  ");
         output_plain(words);
         output_text("\n");
@@ -235,26 +246,29 @@ static int print_text(const struct request *request, const struct jobs *jobs, co
 
 static int check(const struct request *request)
 {
-    hora_zone *local;
-    hora_error error;
-    if (hora_zone_new("local", NULL, &local, &error) < 0)
-        return complain("%s", error.message);
     struct problems problems;
     struct jobs *jobs = jobs_read(request->files, request->file_count, &request->options, &problems);
-    int status = request->json ? print_json(request, jobs, &problems, local)
-                               : print_text(request, jobs, &problems, local);
+    char reason[TAGS_REASON];
+    int status;
+    if (jobs && !tags_check((const struct job *const *)jobs->jobs, jobs->count, request->tags,
+                            request->tag_count, reason))
+        status = complain("%s", reason);
+    else
+        status = request->json ? print_json(request, jobs, &problems) : print_text(request, jobs, &problems);
     problems_free(&problems);
     jobs_free(jobs);
-    hora_zone_unref(local);
     return status;
 }
 
 int check_command(int argc, char **argv)
 {
-    struct request request = {.count = 1, .files = memory((size_t)argc * sizeof *request.files)};
+    struct request request = {.count = 1,
+                              .files = memory((size_t)argc * sizeof *request.files),
+                              .tags = memory((size_t)argc * sizeof *request.tags)};
     int status = read_request(&request, argc, argv);
     if (status < 0)
         status = check(&request);
     free(request.files);
+    free(request.tags);
     return status;
 }

@@ -79,6 +79,7 @@ static bool apply_setting(struct crontab *crontab, char *name, char *value, cons
     }
     if (strcmp(name, "MAILTO") == 0) {
         settings->mail_to = value;
+        settings->mail_place = crontab->place;
         return true;
     }
     if (strcmp(name, "SHELL") == 0) {
@@ -291,8 +292,9 @@ static void make_job(struct reader *reader, const struct crontab_entry *entry, c
     (void)draft_add_cron(reader, &draft, entry->schedule, &entry->place, 0);
     *reader_add_job(reader) = draft.job;
     if (entry->mail_to && entry->mail_to[0] != '\0')
-        report_warning(&reader->report, &entry->place,
-                       "the output of %s is not mailed to %s: hora sends no mail; use on_failure", name,
+        /* Once for each setting, if it has an entry: the report keeps equal lines once. */
+        report_warning(&reader->report, &entry->mail_place,
+                       "output is not mailed to %s: hora sends no mail; use on_failure",
                        report_quote(&reader->report, entry->mail_to));
     if (strchr(entry->schedule, '~'))
         report_warning(&reader->report, &entry->place,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "help.h"
 #include "jobs/commands.h"
 #include "jobs/reader.h"
 #include "options.h"
@@ -223,7 +224,7 @@ static int crontab_command(int argc, char **argv)
         if (id == WORD_WRONG)
             return STATUS_TROUBLE;
         if (id == HELP) {
-            output_text(help);
+            help_print(help);
             return STATUS_OK;
         }
         if (id == SYSTEM)

@@ -35,7 +35,7 @@ struct job_trigger {
     enum trigger_kind kind;
     char *text;        /* as written: the expression, the duration or the time */
     hora_cron *cron;   /* CRON */
-    hora_zone *zone;   /* CRON */
+    hora_zone *zone;   /* of CRON; the others are shown in it */
     bool unix_dialect; /* CRON: five fields, and either day field is enough */
     bool both_days;    /* CRON: five fields, but both day fields must match (`days: and`) */
     hora_dst dst;      /* CRON */

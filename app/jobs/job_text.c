@@ -78,7 +78,7 @@ static void add_cron(struct words *words, const struct job_trigger *trigger)
 
 static void add_trigger(struct words *words, const struct job_trigger *trigger)
 {
-    char text[JOB_VALUE_TEXT];
+    char text[JOB_VALUE_TEXT], time[HORA_INSTANT_TEXT];
     switch (trigger->kind) {
     case TRIGGER_CRON:
         add_cron(words, trigger);
@@ -90,7 +90,8 @@ static void add_trigger(struct words *words, const struct job_trigger *trigger)
         add(words, "%s after the end of each run", duration_text(trigger->period, text));
         break;
     case TRIGGER_AT:
-        add(words, "at %s", trigger->text);
+        (void)hora_instant_format(trigger->at, trigger->zone, false, time, sizeof time);
+        add(words, "at %s, %s", time, hora_zone_name(trigger->zone));
         break;
     case TRIGGER_AT_START:
         if (trigger->period > 0)

@@ -18,6 +18,7 @@
 
 #include "command.h"
 #include "jobs/schema.h"
+#include "text.h"
 
 enum { MOST_BYTES = 16 << 20, MOST_OTHER_BYTES = 1 << 20, MOST_FILES = 1000, MOST_INCLUDES = 20 };
 

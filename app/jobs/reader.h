@@ -39,6 +39,7 @@ struct crontab_entry {
     const char *shell;
     const char *home;               /* HOME that the crontab sets, or NULL */
     const char *mail_to;            /* NULL: not set */
+    struct place mail_place;        /* of that setting */
     hora_zone *zone;                /* belongs to the reader */
     struct job_variable *variables; /* shared by the entries between two settings */
     size_t variable_count;

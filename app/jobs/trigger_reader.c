@@ -25,6 +25,7 @@ static struct job_trigger *add_trigger(struct reader *reader, struct draft *draf
     struct job_trigger *trigger = arena_add(reader->arena, job->triggers, job->trigger_count);
     trigger->kind = kind;
     trigger->text = arena_text(reader->arena, text, strlen(text));
+    trigger->zone = hora_zone_ref(draft->zone);
     trigger->place = *place;
     return trigger;
 }
@@ -54,8 +55,8 @@ static const char *field_of(struct arena *arena, const char *text, int number)
     return arena_text(arena, text, strcspn(text, blanks));
 }
 
-/* Returns the days of an expression as a list of numbers, "1,15": those of the `count` days from 1970-02-01 on,
- * a Sunday, that match. `first` is the number of the first day. */
+/* Returns the days of an expression as a list of numbers, "1,15": those of the `count` days from 1970-02-01
+ * on, a Sunday, that match. `first` is the number of the first day. */
 static const char *matching_days(struct arena *arena, const char *expression, int first, int count)
 {
     static const int64_t january = 334; /* days from 1970-02-01 to 1971-01-01 */
@@ -109,8 +110,8 @@ static bool choose_dialect(struct reader *reader, const struct draft *draft, con
     return true;
 }
 
-/* Parses an expression. Returns false after reporting a problem, with the column of the mistake if the text is
- * in the file as it is. */
+/* Parses an expression. Returns false after reporting a problem, with the column of the mistake if the text
+ * is in the file as it is. */
 static bool parse_cron(struct reader *reader, const char *text, const struct place *place, int text_column,
                        hora_cron_options options, hora_cron **ret_cron)
 {
@@ -163,7 +164,6 @@ bool draft_add_cron(struct reader *reader, struct draft *draft, const char *text
         return false;
     }
     trigger->cron = cron;
-    trigger->zone = hora_zone_ref(draft->zone);
     trigger->unix_dialect = is_unix;
     trigger->both_days = both_days;
     trigger->dst = options.dst;
@@ -225,31 +225,42 @@ bool read_delay(const struct slot *slot, const struct node *node, void *target)
     return add_period(slot, node, target, TRIGGER_DELAY);
 }
 
-/* Reads a time, which the zone of the draft completes. */
+/* Reads a time, which the zone of the draft completes. `ret_zone` may be NULL; otherwise it receives a
+ * reference to the zone that the time names, or NULL. */
 static bool read_time(const struct slot *slot, const struct node *node, const struct draft *draft,
-                      hora_instant *ret_time)
+                      hora_instant *ret_time, hora_zone **ret_zone)
 {
     hora_error error;
     if (!schema_is_scalar(slot, node, "a time such as 2026-12-31T23:00"))
         return false;
-    if (hora_instant_parse(node->text, draft->zone, ret_time, NULL, &error) < 0)
+    if (hora_instant_parse(node->text, draft->zone, ret_time, ret_zone, &error) < 0)
         return report_problem(&slot->reader->report, &node->place, "%s: %s", slot->key->name, error.message);
-    if (ret_time->ns >= JOB_PARKED)
-        return report_problem(&slot->reader->report, &node->place, "%s must be before the year 2200",
-                              slot->key->name);
-    return true;
+    if (ret_time->ns < JOB_PARKED)
+        return true;
+    if (ret_zone)
+        hora_zone_unref(*ret_zone);
+    return report_problem(&slot->reader->report, &node->place, "%s must be before the year 2200",
+                          slot->key->name);
 }
 
 static bool read_one_at(const struct slot *slot, const struct node *node, void *target)
 {
     hora_instant time;
+    hora_zone *zone;
     struct draft *draft = target;
-    if (!read_time(slot, node, draft, &time))
+    if (!read_time(slot, node, draft, &time, &zone))
         return false;
     struct job_trigger *trigger = add_trigger(slot->reader, draft, TRIGGER_AT, node->text, &node->place);
-    if (trigger)
-        trigger->at = time;
-    return trigger != NULL;
+    if (!trigger) {
+        hora_zone_unref(zone);
+        return false;
+    }
+    trigger->at = time;
+    if (zone) {
+        hora_zone_unref(trigger->zone);
+        trigger->zone = zone;
+    }
+    return true;
 }
 
 bool read_at(const struct slot *slot, const struct node *node, void *target)
@@ -279,11 +290,11 @@ bool read_at_start(const struct slot *slot, const struct node *node, void *targe
 static bool read_from(const struct slot *slot, const struct node *node, void *target)
 {
     struct draft *draft = target;
-    return read_time(slot, node, draft, &draft->job.triggers[draft->job.trigger_count - 1].from);
+    return read_time(slot, node, draft, &draft->job.triggers[draft->job.trigger_count - 1].from, NULL);
 }
 
-/* Keys of an element of `triggers`. Each of the first KIND_COUNT makes a trigger and is at its trigger_kind; the
- * others concern it. */
+/* Keys of an element of `triggers`. Each of the first KIND_COUNT makes a trigger and is at its trigger_kind;
+ * the others concern it. */
 static const struct key element_keys[] = {
     [TRIGGER_CRON] = {"cron", read_one_cron, 0, 0, 0, NULL, 0},
     [TRIGGER_EVERY] = {"every", read_one_every, 0, 0, 0, NULL, 0},

@@ -23,7 +23,11 @@ struct asked {
     char *job, *key; /* NULL: all jobs */
     hora_instant at;
     bool pause;
+    uid_t by;                  /* who asks for a pause */
+    json_t *pauses;            /* a list: pauses_read */
+    json_t *resumed;           /* names of jobs that have a note, and are not paused */
     bool is_paused, is_queued; /* a run: the job is paused; it follows the one in progress */
+    bool is_given_up;          /* the job, if the error is HORA_ENOENT */
     struct history_question history;
     char *run;
     struct loop_timer timer; /* history: until the outcomes of runs that have just ended are written */
@@ -47,6 +51,9 @@ static void asked_free(struct asked *asked)
     free(asked->job);
     free(asked->key);
     free(asked->run);
+    json_decref(asked->history.jobs);
+    json_decref(asked->pauses);
+    json_decref(asked->resumed);
     loop_timer_free(&asked->timer);
     free(asked);
 }
@@ -68,10 +75,11 @@ static bool failed(struct asked *asked)
     if (asked->error >= 0)
         return false;
     json_decref(asked->result);
-    if (asked->error == HORA_ENOENT && asked->job != NULL)
-        refuse(asked->reply, asked->arg,
-               "job %s is not in the store; it may have been given up: hora resume %s", asked->job,
+    if (asked->error == HORA_ENOENT && asked->is_given_up)
+        refuse(asked->reply, asked->arg, "job %s has been given up; hora resume %s lets it run", asked->job,
                asked->job);
+    else if (asked->error == HORA_ENOENT && asked->job != NULL)
+        refuse(asked->reply, asked->arg, "job %s is not in the store; hora reload puts it there", asked->job);
     else
         refuse(asked->reply, asked->arg, "the store: %s", asked->reason.message);
     asked_free(asked);
@@ -106,19 +114,21 @@ static const char *state_name(const hora_durable_info *info, hora_instant now)
 static int add_job(const hora_durable_info *info, void *arg)
 {
     struct asked *asked = arg;
+    const char *name = job_of_key(asked->runner, info->key);
+    if (info->state == HORA_DURABLE_WAITING && json_object_get(asked->pauses, name) != NULL)
+        json_array_append_new(asked->resumed, json_string(name));
     hora_instant due = info->due.ns > info->planned.ns ? info->due : info->planned;
     bool parked = info->planned.ns >= JOB_PARKED || info->state == HORA_DURABLE_DEAD;
     char last[40] = "";
     if (info->last_end.ns != 0)
         code_describe(info->last_code, last, sizeof last);
-    json_t *job = json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I, s:s}", "job",
-                            job_of_key(asked->runner, info->key), "state", state_name(info, asked->at),
-                            "next", parked ? json_null() : json_instant(due), "planned",
-                            parked ? json_null() : json_instant(info->planned), "attempts", info->attempts,
-                            "failures_in_a_row", (json_int_t)info->failures_in_a_row, "last_end",
-                            json_instant(info->last_end), "last_code", info->last_code, "last_success",
-                            json_instant(info->last_success), "node", (json_int_t)info->node, "firings",
-                            (json_int_t)info->firings, "last", last);
+    json_t *job = json_pack(
+        "{s:s, s:s, s:o, s:o, s:i, s:I, s:o, s:i, s:o, s:I, s:I, s:s}", "job", name, "state",
+        state_name(info, asked->at), "next", parked ? json_null() : json_instant(due), "planned",
+        parked ? json_null() : json_instant(info->planned), "attempts", info->attempts, "failures_in_a_row",
+        (json_int_t)info->failures_in_a_row, "last_end", json_instant(info->last_end), "last_code",
+        info->last_code, "last_success", json_instant(info->last_success), "node", (json_int_t)info->node,
+        "firings", (json_int_t)info->firings, "last", last);
     json_array_append_new(asked->result, job);
     return 0;
 }
@@ -128,15 +138,26 @@ static void list_jobs(void *arg)
     struct asked *asked = arg;
     char *prefix = text_format("%s/", asked->runner->namespace);
     asked->result = json_array();
-    asked->error =
-        hora_store_list(asked->runner->store, HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key),
-                        add_job, asked, &asked->reason);
+    asked->pauses = json_object();
+    asked->resumed = json_array();
+    /* Before the tasks: a job that has a note by now has been paused. */
+    asked->error = pauses_read(asked->runner, asked->job, asked->pauses, &asked->reason);
+    if (asked->error == 0)
+        asked->error = hora_store_list(asked->runner->store,
+                                       HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key), add_job,
+                                       asked, &asked->reason);
     if (asked->error == 0)
         asked->error = hora_store_list(
             asked->runner->store,
             HORA_DURABLE_FILTER(.key_prefix = prefix, .key = asked->key, .state = HORA_DURABLE_DEAD), add_job,
             asked, &asked->reason);
     free(prefix);
+    for (size_t i = 0; i < json_array_size(asked->resumed); i++) {
+        const char *job = json_string_value(json_array_get(asked->resumed, i));
+        hora_error reason;
+        json_object_del(asked->pauses, job);
+        (void)pause_remove(asked->runner, job, &reason); /* the next list tries it again */
+    }
 }
 
 static json_t *runs_of(const struct runner *runner, const char *job)
@@ -154,7 +175,8 @@ static const char *overlap_name(const struct job *job)
     return names[job->overlap];
 }
 
-/* Adds what the files and this node know. While a job runs, the store does not know its next time. */
+/* Adds what the files and this node know. While a job runs, the store does not know its next time. That of a
+ * paused job may have passed, and nothing happens at it. */
 static void complete_job(struct runner *runner, json_t *object, const struct job *job)
 {
     char schedule[512];
@@ -163,9 +185,12 @@ static void complete_job(struct runner *runner, json_t *object, const struct job
     for (size_t i = 0; i < job->tag_count; i++)
         json_array_append_new(tags, json_string(job->tags[i]));
     const char *state = json_string_value(json_object_get(object, "state"));
-    if (state != NULL && strcmp(state, "running") == 0)
+    bool is_running = state != NULL && strcmp(state, "running") == 0;
+    if (is_running)
         json_object_set_new(object, "next", json_next(job, loop_wall(runner->loop)));
-    else if (!job->enabled && json_array_size(runs) == 0)
+    else if (state != NULL && strcmp(state, "paused") == 0)
+        json_object_set_new(object, "next", json_null());
+    if (!is_running && !job->enabled && json_array_size(runs) == 0)
         json_object_set_new(object, "state", json_string("disabled"));
     json_object_set_new(object, "schedule", json_string(schedule));
     json_object_set_new(object, "description",
@@ -174,6 +199,17 @@ static void complete_job(struct runner *runner, json_t *object, const struct job
     json_object_set_new(object, "overlap", json_string(overlap_name(job)));
     json_object_set_new(object, "tags", tags);
     json_object_set_new(object, "runs", runs);
+}
+
+/* Adds since when a job is paused, and by whom. That may be so while it runs. A job that was given up then is
+ * not paused any more. */
+static void add_pause(json_t *object, const json_t *note)
+{
+    const char *state = json_string_value(json_object_get(object, "state"));
+    if (note == NULL || state == NULL || strcmp(state, "given-up") == 0)
+        return;
+    json_object_set(object, "paused_since", json_object_get(note, "since"));
+    json_object_set(object, "paused_by", json_object_get(note, "by"));
 }
 
 json_t *json_next(const struct job *job, hora_instant now)
@@ -212,6 +248,7 @@ static void jobs_listed(void *arg)
         json_t *object =
             task != NULL ? json_incref(task) : json_pack("{s:s, s:s}", "job", job->name, "state", "unknown");
         complete_job(runner, object, job);
+        add_pause(object, json_object_get(asked->pauses, job->name));
         json_array_append_new(jobs, object);
     }
     json_decref(tasks);
@@ -237,6 +274,8 @@ static int add_record(const hora_run_record *record, void *arg)
     const char *job = job_of_key(asked->runner, record->key);
     if (record->key == NULL || job == record->key)
         return 0; /* not a job of this namespace */
+    if (asked->history.jobs != NULL && json_object_get(asked->history.jobs, job) == NULL)
+        return 0;
     if (asked->history.failed && code_is_of_end(record->code))
         return 0;
     json_t *object = record_to_json(asked->runner, record);
@@ -305,6 +344,23 @@ static int find_row(const hora_durable_info *info, void *arg)
     return 0;
 }
 
+static int find_dead(const hora_durable_info *info, void *arg)
+{
+    (void)info;
+    *(bool *)arg = true;
+    return 0;
+}
+
+/* The store has no task of the job that can run: finds out whether the job was given up. */
+static void look_among_dead(struct asked *asked)
+{
+    hora_error reason;
+    if (asked->error == HORA_ENOENT)
+        (void)hora_store_list(asked->runner->store,
+                              HORA_DURABLE_FILTER(.key = asked->key, .state = HORA_DURABLE_DEAD), find_dead,
+                              &asked->is_given_up, &reason);
+}
+
 static struct row look(struct asked *asked)
 {
     struct row row = {.is_there = false};
@@ -312,6 +368,7 @@ static struct row look(struct asked *asked)
                                    &row, &asked->reason);
     if (asked->error == 0 && !row.is_there)
         asked->error = HORA_ENOENT;
+    look_among_dead(asked);
     return row;
 }
 
@@ -377,9 +434,15 @@ static void ask_to_pause(void *arg)
     hora_store *store = asked->runner->store;
     if (asked->pause) {
         asked->error = hora_store_pause(store, asked->key, 0, &asked->reason);
+        hora_error reason;
+        if (asked->error > 0) /* it was not paused before */
+            (void)pause_put(asked->runner, asked->job, asked->at, asked->by, &reason);
+        look_among_dead(asked);
         return;
     }
-    asked->error = hora_store_resume(store, asked->key, 0, &asked->reason);
+    asked->error = pause_remove(asked->runner, asked->job, &asked->reason);
+    if (asked->error == 0)
+        asked->error = hora_store_resume(store, asked->key, 0, &asked->reason);
     if (asked->error != HORA_ENOENT)
         return;
     /* A job that was given up continues with its next time, not now. */
@@ -401,12 +464,15 @@ static void was_paused(void *arg)
     asked_free(asked);
 }
 
-void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg)
+void runner_request_pause(struct runner *runner, const char *job, bool pause, uid_t by, reply_fn reply,
+                          void *arg)
 {
     if (!is_known(runner, job, reply, arg))
         return;
     struct asked *asked = asked_new(runner, job, reply, arg);
     asked->pause = pause;
+    asked->by = by;
+    asked->at = loop_wall(runner->loop);
     asked->next = job_next_time(runner_find(runner, job)->job, loop_wall(runner->loop));
     loop_ask(runner->loop, ask_to_pause, was_paused, asked);
 }

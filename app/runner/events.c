@@ -133,7 +133,8 @@ void event_report(struct runner *runner, enum event_level level, const char *kin
     va_end(values);
     text_make_utf8(text); /* it may have been cut */
     runner->events++;
-    bool prints = (level > EVENT_INFO || !runner->options.quiet) && !runner->is_silent;
+    bool prints =
+        (level > EVENT_INFO || !runner->options.quiet) && !runner->is_silent && simulation_shows(runner, job);
     if (prints && !runner->options.json) {
         const char *run = json_string_value(json_object_get(fields, "run"));
         print_text(runner, level, kind, run != NULL ? run : job != NULL ? job : "", text);

@@ -107,6 +107,16 @@ json_t *record_to_json(const struct runner *runner, const hora_run_record *recor
 /* Whether a failed run gets another attempt, and after which pause. */
 bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_pause);
 
+/* ---- pauses.c: since when jobs are paused; each call waits for the store ---- */
+
+/* Notes that a job is paused. Returns 0 or more, or an error. */
+int pause_put(const struct runner *runner, const char *job, hora_instant since, uid_t by, hora_error *reason);
+/* Removes the note, if there is one. Returns 0 or an error. */
+int pause_remove(const struct runner *runner, const char *job, hora_error *reason);
+/* Adds the notes of all jobs, or of one, to an object: {JOB: {"since": TIME, "by": USER}}. Returns 0 or an
+ * error. */
+int pauses_read(const struct runner *runner, const char *job, json_t *ret_notes, hora_error *reason);
+
 /* ---- schedule.c: jobs and the store ---- */
 
 /* The key of a job in the store, and back; the caller frees the key. */
@@ -152,6 +162,8 @@ void zones_watch(struct runner *runner);
 bool simulated_start(struct run *run);
 /* Pretends that a signal ends it. */
 void simulated_signal(struct run *run, int signal);
+/* Whether events of a job are printed; without a simulation, all are. NULL: of no job. */
+bool simulation_shows(const struct runner *runner, const char *job);
 /* The runner is ready: lets the time of the simulation pass. */
 void simulation_begin(struct runner *runner);
 

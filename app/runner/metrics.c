@@ -59,6 +59,18 @@ static void put_escaped(FILE *text, const char *value)
     }
 }
 
+/* The label with the name of a job. Not `job`: Prometheus gives each target that label, and would rename this
+ * one to exported_job. kube-state-metrics has the same name for the same reason. */
+#define JOB_LABEL "job_name"
+
+/* Begins a sample of a job: all but further labels and the value. */
+static void put_job(FILE *text, const char *name, const char *job)
+{
+    put(text, "hora_%s{" JOB_LABEL "=\"", name);
+    put_escaped(text, job);
+    put(text, "\"");
+}
+
 static void put_sample(FILE *text, const char *name, const char *label, const char *value, int64_t number)
 {
     put(text, "hora_%s{%s=\"", name, label);
@@ -86,9 +98,8 @@ static void put_runs(FILE *text, const struct runner *runner)
             {"cancelled", state->cancelled}, {"lost", state->lost},
         };
         for (size_t k = 0; k < sizeof outcomes / sizeof *outcomes; k++) {
-            put(text, "hora_job_runs_total{job=\"");
-            put_escaped(text, state->name);
-            put(text, "\",outcome=\"%s\"} %lld\n", outcomes[k].outcome, (long long)outcomes[k].count);
+            put_job(text, "job_runs_total", state->name);
+            put(text, ",outcome=\"%s\"} %lld\n", outcomes[k].outcome, (long long)outcomes[k].count);
         }
     }
 }
@@ -165,9 +176,8 @@ static void put_job_metric(FILE *text, const struct runner *runner, const struct
         int64_t value = metric->value(state);
         if (metric->kind == IS_TIME ? value == 0 : metric->kind != IS_COUNT && !state->has_last)
             continue; /* M1 */
-        put(text, "hora_%s{job=\"", metric->name);
-        put_escaped(text, state->name);
-        put(text, "\"} ");
+        put_job(text, metric->name, state->name);
+        put(text, "} ");
         if (metric->kind == IS_TIME || metric->kind == IS_DURATION)
             put_seconds(text, value);
         else
@@ -225,9 +235,8 @@ static void put_next(FILE *text, const struct runner *runner)
         hora_instant next = next_of(runner->jobs[i], now);
         if (next.ns >= JOB_PARKED)
             continue;
-        put(text, "hora_%s{job=\"", name);
-        put_escaped(text, runner->jobs[i]->name);
-        put(text, "\"} ");
+        put_job(text, name, runner->jobs[i]->name);
+        put(text, "} ");
         put_seconds(text, next.ns);
         put(text, "\n");
     }
@@ -282,7 +291,7 @@ static void put_running(FILE *text, const struct runner *runner)
             for (; found < states + count && *found == state; found++)
                 running++;
         }
-        put_sample(text, "job_running", "job", state->name, running);
+        put_sample(text, "job_running", JOB_LABEL, state->name, running);
     }
     free(states);
 }
@@ -317,16 +326,14 @@ static void put_lateness_of(FILE *text, const struct job_state *state)
     long long count = 0;
     for (int i = 0; i < METRICS_BUCKETS; i++) {
         count += state->late[i];
-        put(text, "hora_job_start_lateness_seconds_bucket{job=\"");
-        put_escaped(text, state->name);
-        put(text, "\",le=\"%s\"} %lld\n", i < METRICS_BUCKETS - 1 ? bounds[i].text : "+Inf", count);
+        put_job(text, "job_start_lateness_seconds_bucket", state->name);
+        put(text, ",le=\"%s\"} %lld\n", i < METRICS_BUCKETS - 1 ? bounds[i].text : "+Inf", count);
     }
-    put(text, "hora_job_start_lateness_seconds_sum{job=\"");
-    put_escaped(text, state->name);
-    put(text, "\"} ");
+    put_job(text, "job_start_lateness_seconds_sum", state->name);
+    put(text, "} ");
     put_seconds(text, state->late_sum);
     put(text, "\n");
-    put_sample(text, "job_start_lateness_seconds_count", "job", state->name, count);
+    put_sample(text, "job_start_lateness_seconds_count", JOB_LABEL, state->name, count);
 }
 
 static void put_lateness(FILE *text, const struct runner *runner)

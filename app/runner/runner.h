@@ -285,7 +285,8 @@ typedef void (*reply_fn)(json_t *reply, void *arg);
 
 void runner_request_run(struct runner *runner, const char *job, reply_fn reply,
                         void *arg); /* has "run": its id */
-void runner_request_pause(struct runner *runner, const char *job, bool pause, reply_fn reply, void *arg);
+void runner_request_pause(struct runner *runner, const char *job, bool pause, uid_t by, reply_fn reply,
+                          void *arg); /* `by` asks for it */
 void runner_request_cancel(struct runner *runner, const char *id, reply_fn reply, void *arg); /* of a run */
 void runner_request_reload(struct runner *runner, reply_fn reply, void *arg);
 void runner_request_stop(struct runner *runner, hora_ns within, reply_fn reply, void *arg);
@@ -299,6 +300,7 @@ struct history_question {
     int64_t limit, before_id;
     hora_instant since;
     const char *run; /* only this run; NULL: all */
+    json_t *jobs;    /* an object whose keys are the names of jobs; NULL: all. The reference is taken */
 };
 void runner_request_history(struct runner *runner, const struct history_question *question, reply_fn reply,
                             void *arg);

@@ -9,6 +9,7 @@
  * Clock changes are events, too: for each change of a zone, each job with times that the change skips or
  * repeats is reported at that moment. */
 #include "runner/simulate.h"
+#include "jobs/tags.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,15 @@ static void time_is_over(void *arg)
     free_changes(runner);
     runner->is_silent = true;
     runner_stop(runner, 0);
+}
+
+bool simulation_shows(const struct runner *runner, const char *job)
+{
+    const struct simulation *simulation = runner->simulation;
+    if (simulation == NULL || simulation->tag_count == 0)
+        return true;
+    const struct job_state *state = job != NULL ? runner_find(runner, job) : NULL;
+    return state != NULL && job_has_tags(state->job, simulation->tags, simulation->tag_count);
 }
 
 void simulation_begin(struct runner *runner)

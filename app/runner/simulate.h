@@ -16,11 +16,13 @@ struct simulation {
     hora_instant from, to;
     const struct assumption *assumptions;
     size_t assumption_count;
+    const char *const *tags; /* only events of jobs that have all of them are printed */
+    size_t tag_count;
     bool json;
     hora_zone *zone; /* in which times are shown; NULL: that of the machine */
 };
 
-/* Runs the jobs from `from` to `to`, and prints every event. Takes the jobs. Returns an exit status. */
+/* Runs the jobs from `from` to `to`, and prints the events. Takes the jobs. Returns an exit status. */
 int simulate(const struct simulation *simulation, struct jobs *jobs);
 
 #endif

@@ -3,7 +3,7 @@
 #
 # Everything that can be completed comes from the command itself, so this file does not have to be changed
 # with it: the commands and options from `hora COMMAND --help`, jobs and runs from the runner that runs.
-# In the help, the words JOB, RUN, FILE and DIR say what a value is; a|b are the values themselves.
+# In the help, the words JOB, RUN, TAG, FILE and DIR say what a value is; a|b are the values themselves.
 
 # _hora_help WORD... - prints the help of a command
 _hora_help() {
@@ -66,6 +66,11 @@ _hora_runs() {
     _hora_ask | grep -oE '"[^"@ ]+@[^"@ ]+"' | tr -d '"' | sort -u
 }
 
+_hora_tags() {
+    _hora_ask | tr -d '\n' | grep -oE '"tags" *: *\[[^]]*\]' | sed 's/^[^[]*//' | grep -oE '"[^"]+"' | tr -d '"' |
+        sort -u
+}
+
 _hora_zones() {
     printf 'UTC\nlocal\n'
     [[ ! -r /usr/share/zoneinfo/tzdata.zi ]] ||
@@ -85,6 +90,7 @@ _hora_values() {
     *"|"*) values=${1//|/$'\n'} ;;
     JOB*) values=$(_hora_jobs) ;;
     RUN*) values=$(_hora_runs) ;;
+    TAG) values=$(_hora_tags) ;;
     ZONE) values=$(_hora_zones) ;;
     FILE* | PATH*) _hora_files -f ;;
     DIR*) _hora_files -d ;;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake.h - a runner without jobs of its own, for tests of the control socket
+/* fake.h - a runner that runs nothing, for tests of the server of the control socket
  *
- * The jobs, their states and their records are fixed, and so is the time, 2026-11-17T12:00:00Z. What a
- * request changes is noted and reported as an event; nothing is run. */
+ * A test decides when it answers and when it reports an event, which it cannot with a real runner; see
+ * test_server.c. The time is 2026-11-17T12:00:00Z. What a request changes is noted. */
 #ifndef HORA_TESTS_CONTROL_FAKE_H
 #define HORA_TESTS_CONTROL_FAKE_H
 
@@ -29,7 +29,5 @@ void fake_runner_answer(void);
 void fake_runner_output(struct runner *runner, const char *text);
 /* The run that is in hand ends: exits with a status, or is tried again. */
 void fake_runner_end(struct runner *runner, int status, bool retry);
-/* A run of the job `hello` has been started by a request; it prints two lines and ends. */
-bool fake_runner_is_stopped(void);
 
 #endif
