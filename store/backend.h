@@ -30,6 +30,7 @@
  *   settle    claimed -> waiting or gone, only if owner and fence are those of the claim
  *   release   claimed -> waiting, when the lease of the owner has ended: see `reap`
  *   change    any state: put with replace, cancel, retime, pause, resume
+ *   stop      waiting or paused, after an attempt -> the next firing, or gone: see HORA__CHANGE_STOP
  *
  * A change of a claimed firing must not disturb the run in progress. It is recorded in the row and takes
  * effect when the firing is settled or released:
@@ -94,6 +95,7 @@ enum {
     HORA__LANES = 4,             /* priorities: lane 0 is HORA_PRIORITY_URGENT, 3 is HORA_PRIORITY_LOW */
     HORA__SCHEMA_VERSION = 1,    /* of the tables that this version of hora creates */
     HORA__SCHEMA_COMPATIBLE = 1, /* the oldest version of hora's tables whose nodes can work with them */
+    HORA__MAX_NOTE = 65536,      /* bytes of the note of a record */
 };
 
 /* No change is recorded in a firing; see change_due above. */
@@ -206,6 +208,9 @@ typedef struct hora__settle {
     hora__bytes note;
 } hora__settle;
 
+/* The owner of a row during HORA__CHANGE_STOP, inside of the transaction. */
+#define HORA__NO_NODE INT64_C(-1)
+
 /* `run_us` of a firing that is skipped without a run: its record has no start. */
 #define HORA__NO_RUN INT64_C(-1)
 
@@ -270,14 +275,37 @@ typedef enum hora__change_kind {
     HORA__CHANGE_PAUSE,      /* result: 1, or 0 if it was paused */
     HORA__CHANGE_RESUME,     /* result: 1, or 0 if it was not paused */
     HORA__CHANGE_REVIVE,     /* result: 0; a dead task */
+    /* ends the firing with an id and a fence, which has had an attempt and waits, paused or not, for another:
+     * as a settlement with HORA_RUN_STOPPED, ADVANCE for a row of a series and DONE for a one-shot row. It is
+     * about the row with that id, also if it was forked. The record has node 0. Result: 1, or 0 if there is
+     * no such firing that waits */
+    HORA__CHANGE_STOP,
 } hora__change_kind;
 
 typedef struct hora__change {
     hora__change_kind kind;
     const char *key; /* or */
     int64_t id;
-    int64_t due; /* RETIME and REVIVE; a time in the past means now */
+    int64_t due;      /* RETIME and REVIVE; a time in the past means now. STOP: the next planned time */
+    int64_t fence;    /* STOP */
+    int code;         /* STOP, for the record */
+    hora__bytes note; /* STOP, for the record */
 } hora__change;
+
+/* The settlement of HORA__CHANGE_STOP. The backend adds what the row knows: attempt, ran_planned, gave_up and
+ * history. */
+static inline hora__settle hora__change_settlement(const hora__change *change, bool recurring)
+{
+    return (hora__settle){.id = change->id,
+                          .fence = change->fence,
+                          .kind = recurring ? HORA__SETTLE_ADVANCE : HORA__SETTLE_DONE,
+                          .planned = change->due,
+                          .due = change->due,
+                          .outcome = HORA_RUN_STOPPED,
+                          .code = change->code,
+                          .run_us = HORA__NO_RUN,
+                          .note = change->note};
+}
 
 typedef struct hora__backend_ops hora__backend_ops;
 

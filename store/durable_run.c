@@ -15,8 +15,6 @@
 #include "step.h"
 #include "units.h"
 
-enum { MAX_NOTE = 65536 };
-
 /* ---- the run ---- */
 
 /* The same for all attempts: the task, and the planned time that may occur more than once in its life. */
@@ -260,7 +258,7 @@ int hora_run_set_note(const hora_run *run, const char *text, size_t size)
 {
     if (run == NULL || (text == NULL && size > 0))
         return HORA_EINVAL;
-    if (size > MAX_NOTE)
+    if (size > HORA__MAX_NOTE)
         return HORA_ERANGE;
     hora__firing *firing = hora__firing_of(run);
     char *copy = malloc(size + 1);

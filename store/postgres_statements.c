@@ -102,8 +102,9 @@
 #define DEAD_COLUMNS                                                                            \
     "(id, handler, key, recurring, definition, payload, lane, history, revision, planned, due," \
     " attempt, fence, firings, gave_up, last_end, last_code, last_success)"
-#define RUN_COLUMNS \
-    ", s.run_us, s.history, s.attempt AS ran_attempt, s.ran_planned, s.skipped, s.note, f.fence, s.owner"
+#define RUN_COLUMNS                                                                               \
+    ", s.run_us, s.history, s.attempt AS ran_attempt, s.ran_planned, s.skipped, s.note, f.fence," \
+    " greatest(s.owner, 0) AS owner"
 #define DEAD_SOURCE                                                                                   \
     ", f.definition, f.payload, f.lane, f.history AS keeps, f.revision, f.planned, f.due, f.attempt," \
     " f.firings, f.last_end, f.last_code, f.last_success"
@@ -340,6 +341,9 @@ X(REVIVE,                                                                       
     " ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id),"                                    \
     " r AS (INSERT INTO @series (id, key, revision, definition, payload) SELECT series, key, 1, definition,"\
     " payload FROM e WHERE recurring) SELECT (SELECT count(*) FROM d), (SELECT count(*) FROM i)")           \
+X(TAKE,                                                                                                     \
+    "UPDATE @firing SET owner = $3::bigint WHERE id = $1::bigint AND fence = $2::bigint AND owner = 0"      \
+    " AND attempt > 0 RETURNING series, attempt, planned, gave_up, history")                                \
 X(JOIN,                                                                                                     \
     "INSERT INTO @node (id, incarnation, name, ttl, started, lease) SELECT nextval('@node_id'),"            \
     " uuid_send(gen_random_uuid()), $1::text, $2::bigint, t.now, t.now + $2"                                \
