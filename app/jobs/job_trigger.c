@@ -201,6 +201,14 @@ int job_trigger_new(const struct job *job, hora_trigger **ret_trigger)
     return result < 0 ? result : 0;
 }
 
+bool job_has_delay(const struct job *job)
+{
+    for (size_t i = 0; i < job->trigger_count; i++)
+        if (job->triggers[i].kind == TRIGGER_DELAY)
+            return true;
+    return false;
+}
+
 /* Asks the trigger of a job once. Only a lack of memory leaves no trigger. */
 static hora_instant ask(const struct job *job, const hora_trigger_context *context)
 {

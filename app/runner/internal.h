@@ -112,6 +112,9 @@ bool run_is_retried(const struct run *run, enum run_result result, hora_ns *ret_
 /* The key of a job in the store, and back; the caller frees the key. */
 char *job_key(const struct runner *runner, const char *job);
 const char *job_of_key(const struct runner *runner, const char *key);
+/* The job of a task, also of a run that overlaps, which has no key. NULL if it is not one of this namespace.
+ * The caller frees it. */
+char *job_of_task(const struct runner *runner, const hora_durable_info *info);
 
 /* The hash of all that a job says. */
 uint64_t job_hash(const struct job *job);
@@ -124,9 +127,24 @@ int agreement_make(struct agreement *agreement, hora_error *reason); /* in any t
 void agreement_free(struct agreement *agreement);
 /* What it did: tasks put and cancelled. */
 void agreement_counts(const struct agreement *agreement, int *ret_put, int *ret_cancelled);
+/* Reports the runs that waited between two attempts and have ended, because their jobs have changed. */
+void agreement_report(const struct agreement *agreement, struct runner *runner);
 
 /* Runs the jobs with at_start, and those after which a run was to start, now. */
 int job_run_at(struct runner *runner, const char *key, hora_instant at, hora_error *reason);
+
+/* ---- cancel.c ---- */
+
+/* How many attempts of a firing have ended, if it waits for another one; otherwise 0. */
+int attempts_ended(const hora_durable_info *info, hora_instant now);
+/* The note of the record of a run that ends between two attempts; the caller frees it. */
+char *stopped_note(const struct runner *runner, const char *reason);
+/* Reports such an end, and counts it. */
+void stopped_report(struct runner *runner, const char *job, hora_instant planned, int attempts,
+                    const char *reason);
+/* True, once, if a run was cancelled before it arrived. */
+bool cancel_awaits(const struct run *run);
+void cancel_free_awaited(struct runner *runner);
 
 /* ---- reload.c ---- */
 

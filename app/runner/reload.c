@@ -257,6 +257,7 @@ static void reload_done(void *arg)
         reply_error(reload->reply, reload->arg, text);
     } else {
         int put, cancelled;
+        agreement_report(reload->agreement, runner);
         agreement_counts(reload->agreement, &put, &cancelled);
         runner->reloads++;
         text_set(&runner->reload_error, NULL);

@@ -102,21 +102,13 @@ void runs_admit(struct runner *runner)
 
 /* ---- the times that come while a run is in progress ---- */
 
-static bool has_delay(const struct job *job)
-{
-    for (size_t i = 0; i < job->trigger_count; i++)
-        if (job->triggers[i].kind == TRIGGER_DELAY)
-            return true;
-    return false;
-}
-
 /* Waits for the next planned time of a job while a run of it is in progress. A delay counts from the end of the
  * run, so its times do not come meanwhile. */
 static void watch_times(struct job_state *state, hora_instant after)
 {
     const struct job *job = state->job;
     hora_instant now = loop_wall(state->runner->loop);
-    if (job->overlap == OVERLAP_ALLOW || has_delay(job) || !job->enabled)
+    if (job->overlap == OVERLAP_ALLOW || job_has_delay(job) || !job->enabled)
         return;
     hora_instant from = after.ns > now.ns ? after : now;
     state->next_time = job_next_time(job, from);
@@ -357,7 +349,7 @@ static bool find_job(struct run *run)
 /* True if the planned time of a run is not one of the schedule. */
 static bool is_by_hand(const struct run *run)
 {
-    if (has_delay(run->job) || run->attempt > 1)
+    if (job_has_delay(run->job) || run->attempt > 1)
         return false;
     hora_instant before = {run->planned.ns - 1000};
     return job_next_time(run->job, before).ns != run->planned.ns;
@@ -374,6 +366,8 @@ void run_arrived(void *arg)
         return;
     }
     run->by_hand = run->hook == NULL && is_by_hand(run);
+    if (run->hook == NULL && cancel_awaits(run))
+        run->stop = STOP_CANCELLED;
     if (run->attempt > 1 && run->hook == NULL)
         ask_past(run);
     else

@@ -219,6 +219,7 @@ struct runner {
     struct metrics *metrics;
     struct pinger *pinger;
     struct follower *followers; /* events.c */
+    struct awaited *awaited;    /* cancel.c */
     struct console *console;
     hora_zone *local_zone; /* for the console */
     bool has_colour;
@@ -242,9 +243,9 @@ struct runner {
 
 struct job_state *runner_find(const struct runner *runner, const char *name);
 struct group_state *runner_find_group(const struct runner *runner, const char *name);
-/* The run with an id or with a unique beginning of one; also the name of a job, if it has one run in hand.
- * Returns NULL with a text. */
-struct run *runner_find_run(const struct runner *runner, const char *id, char *reason, size_t reason_size);
+/* The run in hand with an id or with a unique beginning of one; also the name of a job, if it has one run in
+ * hand. Returns NULL if none matches, or if several do: then ret_several has two of them, otherwise NULL. */
+struct run *runner_find_run(const struct runner *runner, const char *id, const struct run *ret_several[2]);
 
 /* ---- run.c ---- */
 

@@ -397,10 +397,10 @@ HORA_API int hora_store_revive(hora_store *store, const char *key, int64_t id, h
  *
  * `id` and `fence` are those that hora_store_list shows for it. The firing ends with HORA_RUN_STOPPED, and no
  * further attempt follows. A recurring task continues at `next`, which is its next planned time: if that has
- * passed, it counts as missed. A one-shot task is removed. A paused task stays paused. Of a task whose runs may
- * overlap, only this firing ends, and `next` has no effect. The record, if the task has records, gets `code` and
- * the note, which may be NULL; it has no start. Returns 1, or 0 if the firing does not wait for another attempt:
- * it has ended, or a node has taken it.
+ * passed, it counts as missed. A one-shot task is removed. A paused task stays paused. Of a task whose runs
+ * may overlap, only this firing ends, and `next` has no effect. The record, if the task has records, gets
+ * `code` and the note, which may be NULL; it has no start. Returns 1, or 0 if the firing does not wait for
+ * another attempt: it has ended, or a node has taken it.
  *
  * Ownership: the note is copied.   Threads: Any thread.   Blocks: as hora_store_cancel.
  * Errors: as hora_store_cancel; also HORA_ERANGE (the note has more than 64 KB). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_change.c - the contract of changes: cancel, retime, pause, resume, revive and stop, by key and by id */
+/* test_change.c - the contract of changes by key and by id: cancel, retime, pause, resume, revive, stop */
 #include "contract.h"
 
 /* The same change, by key or by id. */
