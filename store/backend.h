@@ -196,10 +196,11 @@ typedef struct hora__settle {
     bool after_now;       /* planned and due count from the store's now: fixed delays and back-off */
     int overlap_max;      /* FORK */
     int64_t skipped;      /* planned times that ADVANCE or DONE leaves out, for the record */
+    int64_t last_skipped; /* the last of them, if there was no run; not stored */
 
     /* the run, for the row and for the record; outcome 0 means that there was no run, and no record */
     hora_run_outcome outcome;
-    int code;
+    int code;        /* of the handler, or a hora_skip_reason */
     int64_t run_us;  /* how long the run took: its record ends now, and starts that long ago; HORA__NO_RUN */
     int64_t gave_up; /* new number of firings in a row that gave up */
     bool history;    /* write a record */

@@ -343,6 +343,27 @@ static uint64_t random_bits(void *arg)
     return x ^ (x >> 31);
 }
 
+/* Called by the node, under the lock. */
+static void tell_skipped(const hora__held *held, void *arg)
+{
+    hora_durable *durable = arg;
+    const hora__settle *settle = &held->settle;
+    bool goes_on = settle->kind == HORA__SETTLE_ADVANCE && !settle->after_now && !held->claim.forked;
+    const hora_skipped skipped = {
+        .struct_size = sizeof skipped,
+        .task_id = held->claim.id,
+        .handler = durable->handler_names[held->claim.handler],
+        .key = held->claim.key,
+        .reason = (hora_skip_reason)settle->code,
+        .count = settle->skipped,
+        .first = hora__instant_of_us(settle->ran_planned),
+        .last = hora__instant_of_us(settle->last_skipped),
+        .next = goes_on ? hora__instant_of_us(settle->planned) : (hora_instant){0},
+        .attempt = settle->attempt,
+    };
+    durable->options.skipped(durable, &skipped, durable->options.notify_arg);
+}
+
 /* A store in memory has no other processes, so its nodes are told of every change. */
 static hora_ns look_every(const hora_durable *durable)
 {
@@ -363,6 +384,7 @@ static int make_node(hora_durable *durable, hora_error *reason)
         .find_trigger = find_trigger,
         .read_series = read_series,
         .random = random_bits,
+        .skipped = durable->options.skipped == NULL ? NULL : tell_skipped,
         .arg = durable,
         .held_size = sizeof(hora__firing),
     };

@@ -507,6 +507,16 @@ typedef enum hora_run_outcome {
     HORA_RUN_STOPPED,
 } hora_run_outcome;
 
+/* Why planned times were skipped without a run. */
+typedef enum hora_skip_reason {
+    /* they had passed, and `missed` does not make them up */
+    HORA_SKIP_MISSED = 1,
+    /* they would have started later than `grace` allows */
+    HORA_SKIP_LATE,
+    /* overlap_max other firings were running */
+    HORA_SKIP_OVERLAP,
+} hora_skip_reason;
+
 /* The record of one run. The struct and what it points to are valid during the call. */
 typedef struct hora_run_record {
     /* sizeof(hora_run_record) of the library */
@@ -518,7 +528,7 @@ typedef struct hora_run_record {
     const char *handler;
     const char *key;
     hora_run_outcome outcome;
-    /* what the handler returned */
+    /* what the handler returned; a hora_skip_reason for a firing that was skipped without a run */
     int code;
     hora_instant planned;
     /* 0 for a firing that was skipped without a run, and for one that was lost */
@@ -766,6 +776,32 @@ typedef enum hora_durable_event {
 typedef void (*hora_durable_notify_fn)(hora_durable *durable, hora_durable_event event, int64_t count,
                                        const hora_error *error, void *arg);
 
+/* Planned times of a recurring task that were skipped without a run. The struct and what it points to are
+ * valid during the call. */
+typedef struct hora_skipped {
+    /* sizeof(hora_skipped) of the library */
+    uint32_t struct_size;
+    /* the task, its handler and its key */
+    int64_t task_id;
+    const char *handler;
+    const char *key;
+    hora_skip_reason reason;
+    /* how many times, the first and the last of them */
+    int64_t count;
+    hora_instant first;
+    hora_instant last;
+    /* the planned time with which the task goes on; it may have passed, too. 0 means none, or that
+     * it counts from now (fixed_delay) */
+    hora_instant next;
+    /* 1, or more if earlier attempts of the firing have run */
+    int attempt;
+} hora_skipped;
+
+/* Receives what was skipped, after the store has recorded it. It runs on the thread of the node, before that
+ * starts the next firing of the task, and under a lock of the durable scheduler: it must return soon, and must
+ * not call functions for the durable scheduler. Of more than 10000 times, each call names a part. */
+typedef void (*hora_durable_skipped_fn)(hora_durable *durable, const hora_skipped *skipped, void *arg);
+
 /* Options of hora_durable_new. */
 typedef struct hora_durable_options {
     /* sizeof(hora_durable_options), set by HORA_DURABLE_OPTIONS */
@@ -796,6 +832,8 @@ typedef struct hora_durable_options {
     /* a virtual clock for tests: its boot-time line measures leases and delays. NULL means the clocks of the
      * machine. With `scheduler`, that must use the monotonic line of the same clock */
     hora_virtual_clock *clock;
+    /* receives planned times that were skipped, with notify_arg; NULL means none */
+    hora_durable_skipped_fn skipped;
 } hora_durable_options;
 
 /* HORA_DURABLE_OPTIONS(.threads = 4): an options literal. */
