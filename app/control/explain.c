@@ -379,7 +379,7 @@ static void say_records(struct explanation *explanation)
         const json_t *seconds = json_object_get(record, "seconds");
         if (*started == '\0')
             started = field_text(record, "planned");
-        if (json_is_number(seconds))
+        if (json_is_number(seconds) && !json_is_null(json_object_get(record, "started")))
             say(explanation, "The run at %s %s after %s (attempt %lld).", started, end,
                 TOOK(json_number_value(seconds)), (long long)field_count(record, "attempt"));
         else

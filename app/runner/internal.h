@@ -133,6 +133,18 @@ void agreement_report(const struct agreement *agreement, struct runner *runner);
 /* Runs the jobs with at_start, and those after which a run was to start, now. */
 int job_run_at(struct runner *runner, const char *key, hora_instant at, hora_error *reason);
 
+/* How late a firing may be before it counts as missed. */
+hora_ns job_lateness(const struct job *job, hora_instant now);
+
+/* ---- missed.c ---- */
+
+/* The durable scheduler tells of times that were skipped; arg is the runner. In any thread. */
+void missed_skipped(hora_durable *durable, const hora_skipped *skipped, void *arg);
+/* A run has arrived, which may make up for a missed time. */
+void missed_run_arrived(const struct run *run);
+/* Why a time was skipped without a run; the caller frees it. NULL: the record does not say. */
+char *skip_reason_text(const hora_run_record *record);
+
 /* ---- cancel.c ---- */
 
 /* How many attempts of a firing have ended, if it waits for another one; otherwise 0. */

@@ -368,6 +368,7 @@ void run_arrived(void *arg)
     run->by_hand = run->hook == NULL && is_by_hand(run);
     if (run->hook == NULL && cancel_awaits(run))
         run->stop = STOP_CANCELLED;
+    missed_run_arrived(run);
     if (run->attempt > 1 && run->hook == NULL)
         ask_past(run);
     else

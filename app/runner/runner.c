@@ -214,12 +214,12 @@ static bool open_store(struct runner *runner, const char *address)
     const hora_clock *wall = clock == NULL ? NULL : hora_virtual_clock_view(clock, HORA_CLOCK_WALL);
     int error = hora_store_open(address, HORA_STORE_OPTIONS(.clock = wall), &runner->store, &reason);
     if (error == 0)
-        error = hora_durable_new(runner->store,
-                                 HORA_DURABLE_OPTIONS(.threads = 2, .max_claimed = MAX_CLAIMED,
-                                                      .lease = runner->options.lease,
-                                                      .name = runner->node_name, .notify = durable_reports,
-                                                      .notify_arg = runner, .clock = clock),
-                                 &runner->durable, &reason);
+        error = hora_durable_new(
+            runner->store,
+            HORA_DURABLE_OPTIONS(.threads = 2, .max_claimed = MAX_CLAIMED, .lease = runner->options.lease,
+                                 .name = runner->node_name, .notify = durable_reports, .notify_arg = runner,
+                                 .skipped = missed_skipped, .clock = clock),
+            &runner->durable, &reason);
     if (error == 0)
         error = hora_durable_add_handler(runner->durable, HANDLER_JOB, firing_job, runner, NULL, &reason);
     if (error == 0)

@@ -122,6 +122,14 @@ struct run {
     int64_t skipped_during;      /* planned times that were skipped while it ran */
 };
 
+/* Planned times of a job that passed without a run, and have not been reported yet: missed.c. */
+struct missed_times {
+    int64_t skipped; /* 0: there are none */
+    hora_instant first;
+    bool is_late;          /* `grace` has skipped some of them */
+    hora_instant reported; /* the last one that was reported */
+};
+
 /* A job, from the first reading of a file that has it until a reading of a file that does not. */
 struct job_state {
     struct runner *runner;
@@ -135,9 +143,10 @@ struct job_state {
     struct job_log_file *log;     /* NULL: none */
     struct loop_timer next_timer; /* while a run is in progress: its next planned time */
     hora_instant next_time;       /* the time that next_timer waits for */
-    int active;                   /* runs in hand, in any state */
-    bool is_followed;             /* there are jobs that run after it */
-    bool times_have_changed;      /* the rules of its zone have: its next time is to be computed anew */
+    struct missed_times missed;
+    int active;              /* runs in hand, in any state */
+    bool is_followed;        /* there are jobs that run after it */
+    bool times_have_changed; /* the rules of its zone have: its next time is to be computed anew */
 
     /* since the runner started, for metrics */
     int64_t runs, succeeded, failed, skipped, cancelled, lost, retries, timeouts;
@@ -261,8 +270,8 @@ void runs_admit(struct runner *runner);
 /* ---- events.c ---- */
 
 /* Reports an event: prints it and sends it to followers. `fields` is an object with further fields, whose
- * reference is taken; NULL: none. Text is what people read. Kinds: start, end, skip, retry, give-up, pause,
- * resume, cancel, reload, store, clock, metrics, ping, warn, error, ready, stop. */
+ * reference is taken; NULL: none. Text is what people read. Kinds: start, end, skip, missed, retry, give-up,
+ * pause, resume, cancel, reload, store, clock, metrics, ping, warn, error, ready, stop. */
 enum event_level { EVENT_INFO, EVENT_WARNING, EVENT_ERROR };
 __attribute__((format(printf, 6, 7))) void event_report(struct runner *runner, enum event_level level,
                                                         const char *kind, const char *job, json_t *fields,

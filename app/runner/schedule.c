@@ -316,7 +316,7 @@ static hora_instant next_time(const struct agreement *agreement, const struct wa
 
 /* How late a firing may be before it counts as missed: half of the time to the next one, within limits. A job
  * without times, which runs on request or after others, may be as late as any. */
-static hora_ns lateness(const struct job *job, hora_instant now)
+hora_ns job_lateness(const struct job *job, hora_instant now)
 {
     hora_instant first = job_next_time(job, now);
     hora_instant second = job_next_time(job, first);
@@ -360,7 +360,7 @@ static hora_durable_task task_of(const struct agreement *agreement, const struct
                            .at = next_time(agreement, wanted), .trigger = wanted->trigger_name,
                            .missed = missed[job->missed],
                            .missed_max = job->missed == MISSED_ALL ? job->missed_max : 0,
-                           .missed_after = lateness(job, agreement->now), .grace = job->grace,
+                           .missed_after = job_lateness(job, agreement->now), .grace = job->grace,
                            .max_attempts = job->retry.count + MORE_ATTEMPTS, .stop_after = job->give_up_after,
                            .priority = (hora_priority)job->priority, .history = true);
     set_overlap(job, &task);
