@@ -365,6 +365,15 @@ static void say_missed(struct explanation *explanation)
 
 /* ---- the latest runs ---- */
 
+/* Tells how many planned times were skipped because they came during a run. */
+static void say_skipped(struct explanation *explanation, const json_t *record)
+{
+    long long count = (long long)field_count(json_object_get(record, "note"), "skipped_during");
+    if (count > 0)
+        say(explanation, "%lld planned time%s came during it and %s skipped.", count, count == 1 ? "" : "s",
+            count == 1 ? "was" : "were");
+}
+
 static void say_records(struct explanation *explanation)
 {
     if (json_array_size(explanation->records) == 0) {
@@ -384,6 +393,7 @@ static void say_records(struct explanation *explanation)
                 TOOK(json_number_value(seconds)), (long long)field_count(record, "attempt"));
         else
             say(explanation, "The run at %s %s.", started, end);
+        say_skipped(explanation, record);
     }
     const json_t *last = json_array_get(explanation->records, 0);
     if (field_is(last, "outcome", "failed") || field_is(last, "outcome", "lost"))

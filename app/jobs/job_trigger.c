@@ -240,3 +240,13 @@ hora_instant job_next_time(const struct job *job, hora_instant after)
     context.runs = 1;
     return ask(job, &context);
 }
+
+struct job_times job_times_until(const struct job *job, hora_instant first, hora_instant until, int64_t most)
+{
+    struct job_times times = {.last = first};
+    for (hora_instant time = first; time.ns <= until.ns && times.count < most; times.count++) {
+        times.last = time;
+        time = job_next_time(job, time);
+    }
+    return times;
+}

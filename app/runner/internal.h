@@ -47,13 +47,18 @@ int firing_hook(const hora_run *store_run, void *arg);
 /* A firing has arrived: arg is its run, which belongs to the loop from now on. */
 void run_arrived(void *arg);
 void run_leave_room(struct run *run);
-void job_state_watch_init(struct job_state *state);
-/* The job has changed: waits for its new times, if a run is in progress. */
-void job_state_watch_again(struct job_state *state);
 /* The process of a run has ended; its output may not be complete. */
 void run_process_ended(struct run *run);
 /* Its output is complete, too, or does not become complete in time. */
 void run_process_done(struct run *run);
+
+/* ---- overlap.c ---- */
+
+void overlap_init(struct job_state *state);
+/* A run has started: watches the times of its job after `after`. */
+void overlap_watch(struct job_state *state, hora_instant after);
+/* The job has changed: watches its new times, if a run is in progress. */
+void overlap_watch_again(struct job_state *state);
 
 /* ---- waiting.c ---- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* missed.c - planned times that passed without a run: one event for each job and catch-up
  *
- * The store decides what becomes of them (`missed`, `grace`, `overlap: allow`). It tells the times that it skips,
- * and what it makes up arrives as late runs. A catch-up begins with either of them. The first one that shows how
- * it goes on is reported, with all times of it; `reported` of the job remembers the last one, so that the late
- * runs that follow are not reported again.
+ * The store decides what becomes of them (`missed`, `grace`, `overlap: allow`). It tells the times that it
+ * skips, and what it makes up arrives as late runs. A catch-up begins with either of them. It is reported,
+ * with all its times, as soon as it is known how it goes on. `reported` of the job remembers the last of the
+ * times, so that the late runs that follow are not reported again.
  *
  * The store skips at most 10000 times at once, so a long catch-up has several parts: they are added up. */
 #include <stdlib.h>
@@ -21,21 +21,6 @@ struct skip_message {
     char *key;
     hora_skipped skipped;
 };
-
-/* Times of a job from `first` to `now`, at most `most`. */
-struct times {
-    int64_t count;
-    hora_instant last;
-};
-
-static struct times times_until(const struct job *job, hora_instant first, hora_instant now, int64_t most)
-{
-    struct times times = {.last = first};
-    for (hora_instant time = first; time.ns <= now.ns && times.count < most;
-         time = job_next_time(job, time), times.count++)
-        times.last = time;
-    return times;
-}
 
 /* How many runs the rule of a job makes up at most. */
 static int64_t most_runs(const struct job *job)
@@ -96,6 +81,16 @@ static void report(struct job_state *state, int64_t runs, hora_instant last)
 
 /* ---- times that are skipped ---- */
 
+static void report_overlap(struct job_state *state, const hora_skipped *skipped)
+{
+    char time[HORA_INSTANT_TEXT];
+    (void)hora_instant_format(skipped->first, state->runner->local_zone, false, time, sizeof time);
+    event_report(state->runner, EVENT_WARNING, "skip", state->name,
+                 json_pack("{s:o}", "planned", json_instant(skipped->first)),
+                 "%s is skipped: %d runs are in progress, and no more may overlap (overlap: allow %d)", time,
+                 state->job->overlap_max, state->job->overlap_max);
+}
+
 static void report_late_attempt(struct job_state *state, const hora_skipped *skipped)
 {
     char *id = run_id(state->name, skipped->first);
@@ -116,9 +111,9 @@ static void add_missed(struct job_state *state, const hora_skipped *skipped)
         missed->first = skipped->first;
     missed->skipped += skipped->count;
     missed->is_late |= skipped->reason == HORA_SKIP_LATE;
-    struct times left = {.last = skipped->last};
+    struct job_times left = {.last = skipped->last};
     if (skipped->next.ns != 0 && skipped->next.ns <= now.ns)
-        left = times_until(job, skipped->next, now, most_runs(job) + 1);
+        left = job_times_until(job, skipped->next, now, most_runs(job) + 1);
     bool is_complete = left.count <= most_runs(job) &&
                        (left.count == 0 || job->grace == 0 || now.ns - skipped->next.ns <= job->grace);
     if (is_complete)
@@ -132,9 +127,11 @@ static void skip_arrived(void *arg)
     struct job_state *state = runner_find(message->runner, job_of_key(message->runner, message->key));
     if (state != NULL) {
         state->skipped += skipped->count;
-        if (skipped->attempt > 1)
+        if (skipped->reason == HORA_SKIP_OVERLAP)
+            report_overlap(state, skipped);
+        else if (skipped->attempt > 1)
             report_late_attempt(state, skipped);
-        else if (skipped->reason != HORA_SKIP_OVERLAP)
+        else
             add_missed(state, skipped);
     }
     free(message->key);
@@ -170,7 +167,7 @@ void missed_run_arrived(const struct run *run)
     if (state->missed.skipped == 0)
         state->missed.first = run->planned;
     int64_t most = most_runs(run->job);
-    struct times times = times_until(run->job, run->planned, now, most > 1 ? most : 1);
+    struct job_times times = job_times_until(run->job, run->planned, now, most > 1 ? most : 1);
     report(state, times.count, times.last);
 }
 

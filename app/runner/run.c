@@ -100,76 +100,6 @@ void runs_admit(struct runner *runner)
     runner->admitting = false;
 }
 
-/* ---- the times that come while a run is in progress ---- */
-
-/* Waits for the next planned time of a job while a run of it is in progress. A delay counts from the end of the
- * run, so its times do not come meanwhile. */
-static void watch_times(struct job_state *state, hora_instant after)
-{
-    const struct job *job = state->job;
-    hora_instant now = loop_wall(state->runner->loop);
-    if (job->overlap == OVERLAP_ALLOW || job_has_delay(job) || !job->enabled)
-        return;
-    hora_instant from = after.ns > now.ns ? after : now;
-    state->next_time = job_next_time(job, from);
-    if (state->next_time.ns < JOB_PARKED)
-        loop_timer_start(&state->next_timer, state->next_time.ns - now.ns);
-}
-
-/* The run that blocks a job whose runs do not overlap. */
-static struct run *run_in_progress(const struct job_state *state)
-{
-    for (struct run *run = state->runner->runs; run != NULL; run = run->next)
-        if (run->state == state && run->hook == NULL && run->run_state >= RUN_GUARDED)
-            return run;
-    return NULL;
-}
-
-static void time_came(void *arg)
-{
-    struct job_state *state = arg;
-    struct runner *runner = state->runner;
-    struct run *run = run_in_progress(state);
-    if (run == NULL)
-        return;
-    hora_instant now = loop_wall(runner->loop);
-    if (now.ns < state->next_time.ns) { /* the clock was set back, or the timer is not exact */
-        loop_timer_start(&state->next_timer, state->next_time.ns - now.ns);
-        return;
-    }
-    char time[HORA_INSTANT_TEXT];
-    (void)hora_instant_format(state->next_time, runner->local_zone, false, time, sizeof time);
-    double age = (double)(loop_now(runner->loop) - run->started_at) / 1e9;
-    if (state->job->overlap == OVERLAP_REPLACE) {
-        event_report(runner, EVENT_INFO, "replace", state->name, json_pack("{s:s}", "run", run->id),
-                     "%s has come, and this run has been in progress for %.1f s: it is stopped", time, age);
-        run_stop(run, STOP_REPLACED);
-        return;
-    }
-    if (state->job->overlap == OVERLAP_SKIP) {
-        run->skipped_during++;
-        state->skipped++;
-        event_report(runner, EVENT_WARNING, "skip", state->name, json_pack("{s:s}", "blocked_by", run->id),
-                     "%s is skipped: run %s has been in progress for %.1f s", time, run->id, age);
-    } else {
-        event_report(runner, EVENT_INFO, "queue", state->name, json_pack("{s:s}", "blocked_by", run->id),
-                     "%s is queued: run %s has been in progress for %.1f s", time, run->id, age);
-    }
-    watch_times(state, state->next_time);
-}
-
-void job_state_watch_init(struct job_state *state)
-{
-    loop_timer_init(&state->next_timer, state->runner->loop, time_came, state);
-}
-
-void job_state_watch_again(struct job_state *state)
-{
-    loop_timer_cancel(&state->next_timer);
-    if (run_in_progress(state) != NULL)
-        watch_times(state, loop_wall(state->runner->loop));
-}
-
 /* ---- arrival ---- */
 
 static void timer_fired(void *arg);
@@ -413,7 +343,7 @@ static void started(struct run *run)
         state->runs++;
         state->last_start = run->started;
         metrics_started(state, run->started.ns - run->planned.ns);
-        watch_times(state, run->planned);
+        overlap_watch(state, run->planned);
     }
 }
 

@@ -120,6 +120,7 @@ struct run {
     struct loop_timer pretended; /* simulate.c: the end of its process */
     char *reason;                /* why it was skipped or failed without a process */
     int64_t skipped_during;      /* planned times that were skipped while it ran */
+    hora_instant queue_first;    /* overlap.c; 0: nothing is queued */
 };
 
 /* Planned times of a job that passed without a run, and have not been reported yet: missed.c. */
