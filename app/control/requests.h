@@ -13,6 +13,9 @@ void request_finish(struct request *request, json_t *reply);
 /* Returns the job that a request names, or NULL after it has ended the request with an error. */
 struct job_state *request_job(struct request *request, const char *name);
 
+/* Reports who asked for a run, with the answer of the runner. */
+void request_report_run(const struct request *request, const json_t *reply);
+
 /* Returns true if an event is the end of a run: not one of an attempt that another attempt follows. */
 bool event_ends_run(const json_t *event, const char *run);
 

@@ -349,8 +349,6 @@ static void run_was_asked(void *arg)
     }
     bool queued = asked->is_queued;
     char *id = run_id(asked->job, asked->at);
-    event_report(asked->runner, EVENT_INFO, "request", asked->job, NULL, "a run was asked for%s",
-                 queued ? "; it follows the one in progress" : "");
     asked->reply(json_pack("{s:b, s:s, s:o, s:b}", "ok", 1, "job", asked->job, "run",
                            queued ? json_null() : json_string(id), "queued", queued),
                  asked->arg);
