@@ -162,6 +162,7 @@ typedef struct hora__claim {
     int handler;            /* index into `handlers` of the exchange */
     const char *key;        /* NULL means none */
     bool forked;            /* FORK was accepted for it, in an earlier attempt */
+    bool handed_back;       /* a handler has had it in time, and handed it back: see HORA__SETTLE_RELEASE */
     const char *definition; /* one-shot tasks; NULL means all defaults, and for recurring tasks */
     hora__bytes payload;    /* one-shot tasks */
 } hora__claim;
@@ -176,7 +177,8 @@ typedef enum hora__settle_kind {
     HORA__SETTLE_RETRY,
     /* move the row to the dead tasks */
     HORA__SETTLE_DEAD,
-    /* it was not started: owner = 0, attempt - 1, due unchanged or now if that has passed */
+    /* it was not started: owner = 0, attempt - 1, due unchanged or now if that has passed. If ran_planned is
+     * given, the next claims of this planned time are `handed_back` */
     HORA__SETTLE_RELEASE,
     /* before the run of HORA_AT_MOST_ONCE: a one-shot row is deleted; a row of a series gets planned, due,
      * attempt = 0 and firings + 1 but keeps its owner and fence, so that the series does not overlap. A later

@@ -47,6 +47,7 @@ static void fill_run(hora__firing *firing)
         .last_success = hora__instant_of_us(claim->last_success),
         .durable = firing->durable,
         .failures_in_a_row = claim->gave_up,
+        .handed_back = claim->handed_back,
     };
 }
 
@@ -149,7 +150,7 @@ static int commit(hora__firing *firing, int code, bool *ret_settled)
     hora_error reason;
     hora__settle settle;
     int counts = 0;
-    if (code == 0) {
+    if (code == 0 && !firing->end.hands_back) {
         pthread_mutex_lock(&durable->lock);
         const hora__run_end end = end_of(firing, code);
         hora__node_outcome(durable->node, &firing->held, &end, hora__durable_now(durable),
@@ -288,6 +289,14 @@ int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome)
     if (run == NULL || (outcome != HORA_RUN_SKIPPED && outcome != HORA_RUN_STOPPED))
         return HORA_EINVAL;
     hora__firing_of(run)->end.outcome = outcome;
+    return 0;
+}
+
+int hora_run_hand_back(const hora_run *run)
+{
+    if (run == NULL)
+        return HORA_EINVAL;
+    hora__firing_of(run)->end.hands_back = true;
     return 0;
 }
 

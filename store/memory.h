@@ -64,7 +64,7 @@ struct hora__row {
     bool change_cancel; /* see backend.h */
     int64_t change_due;
     int64_t planned, due;
-    int64_t ran_planned; /* if started: planned time of the run in progress */
+    int64_t ran_planned; /* if started: planned time of the run in progress. Otherwise: see handed_back */
     int64_t owner;       /* id of a node; 0: none */
     int64_t fence;
     int attempt;

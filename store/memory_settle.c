@@ -156,6 +156,8 @@ static void end_claim(hora__memory *memory, hora__row *row, const hora__settle *
         settle_dead(memory, row);
         break;
     case HORA__SETTLE_RELEASE:
+        if (settle->ran_planned != 0)
+            row->ran_planned = settle->ran_planned;
         hora__row_release(memory, row, true, now);
         break;
     case HORA__SETTLE_DONE:

@@ -5,7 +5,8 @@
  *            missed_after ago, the policy looks at all planned times that have passed. It decides for one of
  *            them. If that is not the one in hand, the firing is settled as skipped and advanced to it, so
  *            the store knows which planned time runs, and all attempts of it are one firing. Later attempts
- *            are not subject to the policy: the firing may have had an effect.
+ *            are not subject to the policy: the firing may have had an effect. Neither is a firing that a
+ *            handler has handed back: it was taken up in time.
  * Busy       When a run has ended that started at S and ended at E, let N be the planned time after the one
  *            that ran. Times after S and up to E came during the run. If N is one of them, the rule `busy`
  *            decides: HORA_BUSY_SKIP continues with the first time after E, HORA_BUSY_QUEUE with the latest
@@ -254,7 +255,7 @@ static decision decide(const hora__definition *definition, const hora_trigger *t
 {
     int64_t late = difference(now, claim->planned);
     bool missed = (claim->attempt <= 1 || HORA__STORE_FAULT(SKIPS_LATE_RETRY)) && !claim->forked &&
-                  is_missed(definition, claim, claim->planned, now);
+                  !claim->handed_back && is_missed(definition, claim, claim->planned, now);
     decision same = {claim->planned, 0, claim->planned, HORA_SKIP_MISSED};
     if (late <= 0 || (!missed && late <= definition->grace_us) || HORA__STORE_FAULT(RUNS_LATE))
         return same;
@@ -504,6 +505,10 @@ void hora__rules_after(const hora__definition *definition, const hora_trigger *n
     hora__claim own = *claim;
     own.forked |= definition->overlap == HORA_OVERLAP_ALLOW && is_recurring(definition);
     hora__settle settle;
+    if (end->hands_back && asked != HORA__SETTLE_START) {
+        *ret_settle = settlement(claim, HORA__SETTLE_RELEASE);
+        return;
+    }
     if (end->outcome != (hora_run_outcome)0 && !HORA__STORE_FAULT(OUTCOME_BY_CODE)) {
         settle = ended(definition, next, &own, run_us, now);
         settle.outcome = end->outcome;

@@ -145,8 +145,10 @@ static void end_claim(hora__connection *connection, hora__sqlite_row *row, const
         row->attempt = 0;
     } else if (settle->kind == HORA__SETTLE_RETRY) {
         row->due = due_of(settle, now);
-    } else if (settle->kind == HORA__SETTLE_RELEASE && row->attempt > 0) {
-        row->attempt--;
+    } else if (settle->kind == HORA__SETTLE_RELEASE) {
+        row->attempt -= row->attempt > 0;
+        if (settle->ran_planned != 0)
+            row->ran_planned = settle->ran_planned;
     }
     hora__sqlite_end_claim(connection, row, gone, now);
 }

@@ -646,6 +646,8 @@ typedef struct hora_run {
     hora_durable *durable;
     /* firings of the task in a row, before this one, whose attempts were used up */
     int64_t failures_in_a_row;
+    /* an earlier run for the planned time was handed back (hora_run_hand_back) */
+    bool handed_back;
 } hora_run;
 
 /* A handler. `arg` is that of hora_durable_add_handler. It returns 0, or a failure code, which is kept as is.
@@ -693,6 +695,16 @@ HORA_API int hora_run_set_retry(const hora_run *run, hora_ns pause);
  * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or another outcome). */
 HORA_API int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome);
+
+/* hora_run_hand_back - say that the run has not begun: it does not count, whatever it returns
+ *
+ * The firing is due again at once, on any node, with the same number of the attempt. There is no record of the
+ * run, and what its handler has written with HORA_EFFECT_ONCE is rolled back. The next run counts as in time:
+ * `missed` does not apply to it, but `grace` does. A program calls this for runs that wait for something when it
+ * has to end. With HORA_AT_MOST_ONCE it has no effect, because the firing has ended before the run.
+ *
+ * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.   Errors: HORA_EINVAL. */
+HORA_API int hora_run_hand_back(const hora_run *run);
 
 /* Asks a detached run to end. It may call hora_run_is_lost and hora_run_is_cancelled to learn why, and
  * hora_run_finish. It must return soon: the node does not renew its lease meanwhile. */
