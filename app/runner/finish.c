@@ -165,6 +165,8 @@ static void set_outcome(struct ending *ending)
         (void)hora_run_set_outcome(store_run, HORA_RUN_SKIPPED);
     else if (ending->result == RESULT_STOPPED)
         (void)hora_run_set_outcome(store_run, HORA_RUN_STOPPED);
+    else if (ending->code == CODE_NOT_BEGUN)
+        (void)hora_run_hand_back(store_run);
     else if (ending->result != RESULT_SUCCEEDED)
         (void)hora_run_set_retry(store_run, ending->is_final ? -1 : ending->pause);
 }

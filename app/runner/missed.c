@@ -160,8 +160,8 @@ void missed_run_arrived(const struct run *run)
 {
     struct job_state *state = run->state;
     hora_instant now = loop_wall(run->runner->loop);
-    if (run->hook != NULL || run->attempt > 1 || run->by_hand || run->job->trigger_count == 0 ||
-        run->planned.ns <= state->missed.reported.ns ||
+    if (run->hook != NULL || run->attempt > 1 || run->by_hand || run->handed_back ||
+        run->job->trigger_count == 0 || run->planned.ns <= state->missed.reported.ns ||
         now.ns - late_since(run).ns <= job_lateness(run->job, now))
         return;
     if (state->missed.skipped == 0)

@@ -91,6 +91,7 @@ struct run {
     hora_instant planned, started, ended; /* `started` is 0 before the process was started */
     hora_ns started_at;                   /* monotonic */
     hora_instant last_success;
+    bool handed_back;          /* it was in hand before, and a runner that ended has handed it back */
     bool was_lost;             /* an earlier attempt of the firing was interrupted by a crash */
     int failed_attempts;       /* of this firing, before this one */
     int64_t failures_in_a_row; /* of the job, before this run */
