@@ -297,21 +297,30 @@ static const struct found *living(const struct agreement *agreement, const char 
     return bsearch(key, agreement->found, agreement->living_count, sizeof *agreement->found, compare_found);
 }
 
-/* The next time of a task that is put: that of the task it replaces if the schedule is the same. */
+/* Whether a task was made from the same schedule as the one that is wanted. */
+static bool has_same_schedule(const struct wanted *wanted, const struct found *found)
+{
+    size_t length = strlen(wanted->schedule);
+    return strncmp(found->payload, wanted->schedule, length) == 0 && found->payload[length] == ' ';
+}
+
+/* The next time of a task that is put. A new job may begin now. A job with the same schedule keeps the time that
+ * waits, also if that has passed: `missed` decides about it. Otherwise it is a time after now: times before it
+ * are those of the old schedule, or came during the run in progress. A time in the past would mean now to the
+ * store, which is not one of the schedule. */
 static hora_instant next_time(const struct agreement *agreement, const struct wanted *wanted)
 {
     if (!wanted->job->enabled)
         return (hora_instant){JOB_PARKED};
     const struct found *found = living(agreement, wanted->key);
-    size_t length = strlen(wanted->schedule);
-    if (found == NULL || strncmp(found->payload, wanted->schedule, length) != 0 ||
-        found->payload[length] != ' ')
+    if (found == NULL)
         return job_first_time(wanted->job, agreement->now);
     /* It runs, or waits for another attempt, which the job that takes its place does not make. */
-    bool has_begun = found->state == HORA_DURABLE_CLAIMED || found->due.ns > agreement->now.ns;
-    if (has_begun && found->planned.ns <= agreement->now.ns)
-        return job_next_time(wanted->job, found->planned);
-    return wanted->moves ? job_next_time(wanted->job, agreement->now) : found->planned;
+    bool has_begun = (found->state == HORA_DURABLE_CLAIMED || found->due.ns > agreement->now.ns) &&
+                     found->planned.ns <= agreement->now.ns;
+    if (has_begun || wanted->moves || !has_same_schedule(wanted, found))
+        return job_next_time(wanted->job, agreement->now);
+    return found->planned;
 }
 
 /* How late a firing may be before it counts as missed: half of the time to the next one, within limits. A job
