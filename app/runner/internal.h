@@ -19,7 +19,7 @@ enum {
     CODE_CRASHED = 1003,     /* on_crash: fail, or interrupted by crashes too often */
     CODE_SKIPPED = 1004,
     CODE_CANCELLED = 1005,
-    CODE_NOT_BEGUN = 1006, /* handed back before its process was started */
+    CODE_NOT_BEGUN = 1006, /* handed back before its process was started; no record has it */
     CODE_NOT_OK = 1007,    /* exit status 0, which is not among ok_codes */
 };
 
@@ -47,10 +47,17 @@ int firing_hook(const hora_run *store_run, void *arg);
 /* A firing has arrived: arg is its run, which belongs to the loop from now on. */
 void run_arrived(void *arg);
 void run_leave_room(struct run *run);
+/* The run may start, as far as its past is concerned. */
+void run_proceed(struct run *run);
 /* The process of a run has ended; its output may not be complete. */
 void run_process_ended(struct run *run);
 /* Its output is complete, too, or does not become complete in time. */
 void run_process_done(struct run *run);
+
+/* ---- past.c ---- */
+
+/* Reads the earlier attempts of a run, which waits meanwhile, and then lets it proceed or ends it. */
+void past_ask(struct run *run);
 
 /* ---- overlap.c ---- */
 

@@ -89,7 +89,7 @@ static int code_of_failure(const struct run *run)
 
 bool code_is_of_end(int code)
 {
-    return code == CODE_INTERRUPTED || code == CODE_NOT_BEGUN;
+    return code == CODE_INTERRUPTED;
 }
 
 void code_describe(int code, char *text, size_t size)
@@ -97,10 +97,10 @@ void code_describe(int code, char *text, size_t size)
     static const struct {
         int code;
         const char *name;
-    } names[] = {{CODE_TIMEOUT, "timeout"},         {CODE_NOT_STARTED, "not started"},
-                 {CODE_INTERRUPTED, "interrupted"}, {CODE_CRASHED, "interrupted"},
-                 {CODE_SKIPPED, "skipped"},         {CODE_CANCELLED, "cancelled"},
-                 {CODE_NOT_BEGUN, "not started"},   {CODE_NOT_OK, "exit 0"}};
+    } names[] = {
+        {CODE_TIMEOUT, "timeout"},     {CODE_NOT_STARTED, "not started"}, {CODE_INTERRUPTED, "interrupted"},
+        {CODE_CRASHED, "interrupted"}, {CODE_SKIPPED, "skipped"},         {CODE_CANCELLED, "cancelled"},
+        {CODE_NOT_OK, "exit 0"}};
     if (code == 0)
         (void)snprintf(text, size, "ok");
     else if (code < CODE_SIGNAL)

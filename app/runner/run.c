@@ -33,9 +33,6 @@
 #define DRAIN_TIME       HORA_SECONDS(2)
 #define SHORT_DRAIN_TIME HORA_MS(100) /* while the runner stops */
 #define HOOK_TIMEOUT     HORA_MINUTES(10)
-#define ASK_AGAIN        HORA_SECONDS(1)
-
-enum { FEW_RECORDS = 20 };
 
 static const char *const state_names[] = {"delayed", "waiting", "guarded", "running", "stopping", "draining"};
 
@@ -130,7 +127,7 @@ static void wait_for_room(struct run *run)
 }
 
 /* The run may start, as far as its past is concerned. */
-static void proceed(struct run *run)
+void run_proceed(struct run *run)
 {
     run->start_checked = true;
     if (run->runner->stopping && run->stop == STOP_NOT)
@@ -147,116 +144,6 @@ static void proceed(struct run *run)
         return;
     }
     wait_for_room(run);
-}
-
-/* Earlier attempts of a firing, as the history has them. */
-struct past {
-    struct run *run;
-    hora_store *store;
-    char *key;
-    hora_instant planned;
-    int attempt;
-    int failed, lost;
-    bool is_known, last_was_lost; /* the latest one that had begun */
-    int64_t read, oldest_id;      /* records that were read */
-    int error;
-    hora_error reason;
-};
-
-/* Receives the records of the job, the latest first. Returns 1 when no further one can be of this firing. */
-static int past_record(const hora_run_record *record, void *arg)
-{
-    struct past *past = arg;
-    past->read++;
-    past->oldest_id = record->id;
-    if (record->ended.ns < past->planned.ns)
-        return 1;
-    if (record->planned.ns / 1000 != past->planned.ns / 1000 || record->outcome == HORA_RUN_SKIPPED)
-        return 0;
-    bool lost = record->outcome == HORA_RUN_LOST || record->code == CODE_INTERRUPTED;
-    if (lost)
-        past->lost++;
-    else if (record->code != CODE_NOT_BEGUN)
-        past->failed++;
-    if (record->code != CODE_NOT_BEGUN && !past->is_known) {
-        past->is_known = true;
-        past->last_was_lost = lost;
-    }
-    return record->attempt == 1;
-}
-
-/* A thread of the pool. Runs of the job that overlap this one may have any number of records in between. */
-static void past_read(void *arg)
-{
-    struct past *past = arg;
-    int64_t limit = 2 * past->attempt + FEW_RECORDS;
-    do {
-        past->read = 0;
-        past->error = hora_store_history(
-            past->store, HORA_HISTORY_FILTER(.key = past->key, .limit = limit, .before_id = past->oldest_id),
-            past_record, past, &past->reason);
-    } while (past->error == 0 && past->read == limit);
-}
-
-static void past_free(struct past *past)
-{
-    free(past->key);
-    free(past);
-}
-
-/* Whether a run may begin depends on its past. So the question is asked again until there is an answer, or the
- * run has to stop. */
-static void past_unknown(struct past *past)
-{
-    struct run *run = past->run;
-    if (run->stop == STOP_NOT && hora_run_is_lost(run->store_run))
-        run->stop = STOP_LOST;
-    if (run->stop != STOP_NOT) {
-        proceed(run);
-        return;
-    }
-    event_report(run->runner, EVENT_WARNING, "store", run->job->name, json_pack("{s:s}", "run", run->id),
-                 "its earlier attempts cannot be read yet: %s", past->reason.message);
-    loop_timer_start(&run->timer, ASK_AGAIN);
-}
-
-static void past_known(void *arg)
-{
-    struct past *past = arg;
-    struct run *run = past->run;
-    if (past->error < 0) {
-        past_unknown(past);
-        past_free(past);
-        return;
-    }
-    run->was_lost = past->last_was_lost;
-    run->failed_attempts = past->failed;
-    int lost = past->lost;
-    past_free(past);
-    if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_SKIP) {
-        run_explain(run, "an earlier attempt was interrupted, and on_crash is skip");
-        run_finish(run, RESULT_SKIPPED);
-    } else if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_FAIL) {
-        run_explain(run, "an earlier attempt was interrupted, and on_crash is fail");
-        run_finish(run, RESULT_FAILED);
-    } else if (run->stop == STOP_NOT && lost >= MAX_CRASHES) {
-        run_explain(run, "%d attempts were interrupted", lost);
-        run_finish(run, RESULT_FAILED);
-    } else {
-        proceed(run);
-    }
-}
-
-static void ask_past(struct run *run)
-{
-    struct past *past = memory(sizeof *past);
-    *past = (struct past){.run = run,
-                          .store = run->runner->store,
-                          .key = text_copy(run->key),
-                          .planned = run->planned,
-                          .attempt = run->attempt};
-    run->run_state = RUN_WAITING;
-    loop_ask(run->runner->loop, past_read, past_known, past);
 }
 
 /* Finds the job, and what of it matters here. Returns false if it is gone. */
@@ -300,9 +187,9 @@ void run_arrived(void *arg)
         run->stop = STOP_CANCELLED;
     missed_run_arrived(run);
     if (run->attempt > 1 && run->hook == NULL)
-        ask_past(run);
+        past_ask(run);
     else
-        proceed(run);
+        run_proceed(run);
 }
 
 /* ---- the process ---- */
@@ -468,7 +355,7 @@ static void timer_fired(void *arg)
         break;
     case RUN_WAITING:
         if (!run->start_checked)
-            ask_past(run);
+            past_ask(run);
         break;
     default:
         break;
@@ -499,7 +386,7 @@ void run_stop(struct run *run, enum stop_reason reason)
     if (!again || reason == STOP_LOST)
         run->stop = reason;
     if (!run->arrived || !run->start_checked)
-        return; /* `proceed` comes, and sees it */
+        return; /* `run_proceed` comes, and sees it */
     switch (run->run_state) {
     case RUN_DELAYED:
     case RUN_WAITING:

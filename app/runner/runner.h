@@ -92,7 +92,6 @@ struct run {
     hora_ns started_at;                   /* monotonic */
     hora_instant last_success;
     bool handed_back;          /* it was in hand before, and a runner that ended has handed it back */
-    bool was_lost;             /* an earlier attempt of the firing was interrupted by a crash */
     int failed_attempts;       /* of this firing, before this one */
     int64_t failures_in_a_row; /* of the job, before this run */
     enum run_state run_state;
