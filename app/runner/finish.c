@@ -286,6 +286,7 @@ static void count_end(const struct ending *ending)
     struct job_state *state = run->state;
     if (state == NULL || run->hook != NULL)
         return;
+    loop_timer_cancel(&state->next_timer); /* of overlap.c */
     int64_t *const counters[] = {[RESULT_SUCCEEDED] = &state->succeeded,
                                  [RESULT_FAILED] = ending->is_final ? &state->failed : &state->retries,
                                  [RESULT_SKIPPED] = &state->skipped,
@@ -306,7 +307,6 @@ static void count_end(const struct ending *ending)
         state->last_success = run->ended;
     if (state->log != NULL)
         job_log_flush(state->log);
-    loop_timer_cancel(&state->next_timer);
 }
 
 void run_ping(const struct run *run, const char *path, const char *body, size_t size)

@@ -62,9 +62,9 @@ void past_ask(struct run *run);
 /* ---- overlap.c ---- */
 
 void overlap_init(struct job_state *state);
-/* A run has started: watches the times of its job after `after`. */
+/* A run has arrived: watches the times of its job after `after`. */
 void overlap_watch(struct job_state *state, hora_instant after);
-/* The job has changed: watches its new times, if a run is in progress. */
+/* The job has changed: watches its new times, if a run is in hand. */
 void overlap_watch_again(struct job_state *state);
 
 /* ---- waiting.c ---- */

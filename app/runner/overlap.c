@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overlap.c - the times of a job that come while a run of it is in progress
+/* overlap.c - the times of a job that come while a run of it is in hand: it waits, or is in progress
  *
  * The store applies the rule `overlap` when the run ends. This file watches the times meanwhile, says what
  * becomes of each when it comes, and stops the run for `replace`. For `allow` there is nothing to watch: each
@@ -27,18 +27,32 @@ void overlap_watch(struct job_state *state, hora_instant after)
 }
 
 /* The run that blocks a job whose runs do not overlap. */
-static struct run *run_in_progress(const struct job_state *state)
+static struct run *run_in_hand(const struct job_state *state)
 {
     for (struct run *run = state->runner->runs; run != NULL; run = run->next)
-        if (run->state == state && run->hook == NULL && run->run_state >= RUN_GUARDED)
+        if (run->state == state && run->hook == NULL && !run->finished)
             return run;
     return NULL;
+}
+
+static bool has_begun(const struct run *run)
+{
+    return run->run_state >= RUN_GUARDED;
 }
 
 /* How long a run has been in progress, in seconds. */
 static double age_of(const struct run *run)
 {
     return (double)(loop_now(run->runner->loop) - run->started_at) / 1e9;
+}
+
+/* Writes what blocks a time: "run job@... has been in progress for 600.0 s". */
+static void describe(const struct run *run, char *text, size_t size)
+{
+    if (has_begun(run))
+        (void)snprintf(text, size, "run %s has been in progress for %.1f s", run->id, age_of(run));
+    else
+        (void)snprintf(text, size, "run %s waits to start", run->id);
 }
 
 static void format(const struct runner *runner, hora_instant time, char text[static HORA_INSTANT_TEXT])
@@ -81,38 +95,36 @@ static void limit_queue(struct run *run, hora_instant latest, int most)
     }
 }
 
-/* A time has come: applies the rule of the job. */
+/* A time has come: applies the rule of the job. A run that waits is not replaced: the new one would wait
+ * behind others, and might never start. */
 static void apply_rule(struct job_state *state, struct run *run)
 {
     struct runner *runner = state->runner;
-    char time[HORA_INSTANT_TEXT];
+    const struct job *job = state->job;
+    bool replaces = job->overlap == OVERLAP_REPLACE;
+    char time[HORA_INSTANT_TEXT], blocked[300];
     format(runner, state->next_time, time);
-    switch (state->job->overlap) {
-    case OVERLAP_REPLACE:
-        if (run->stop == STOP_NOT)
-            event_report(runner, EVENT_INFO, "replace", state->name, json_pack("{s:s}", "run", run->id),
-                         "%s has come, and this run has been in progress for %.1f s: it is stopped", time,
-                         age_of(run));
-        limit_queue(run, state->next_time, 1);
-        run_stop(run, STOP_REPLACED);
-        break;
-    case OVERLAP_QUEUE:
-        event_report(runner, EVENT_INFO, "queue", state->name, json_pack("{s:s}", "blocked_by", run->id),
-                     "%s is queued: run %s has been in progress for %.1f s", time, run->id, age_of(run));
-        limit_queue(run, state->next_time, state->job->overlap_max);
-        break;
-    case OVERLAP_SKIP:
-    case OVERLAP_ALLOW:
-    default:
-        skip(run, state->next_time, "run %s has been in progress for %.1f s", run->id, age_of(run));
-        break;
+    describe(run, blocked, sizeof blocked);
+    if (job->overlap != OVERLAP_QUEUE && !replaces) {
+        skip(run, state->next_time, "%s", blocked);
+        return;
     }
+    if (!replaces || !has_begun(run))
+        event_report(runner, EVENT_INFO, "queue", state->name, json_pack("{s:s}", "blocked_by", run->id),
+                     "%s is queued: %s", time, blocked);
+    else if (run->stop == STOP_NOT)
+        event_report(runner, EVENT_INFO, "replace", state->name, json_pack("{s:s}", "run", run->id),
+                     "%s has come, and this run has been in progress for %.1f s: it is stopped", time,
+                     age_of(run));
+    limit_queue(run, state->next_time, replaces ? 1 : job->overlap_max);
+    if (replaces && has_begun(run))
+        run_stop(run, STOP_REPLACED);
 }
 
 static void time_came(void *arg)
 {
     struct job_state *state = arg;
-    struct run *run = run_in_progress(state);
+    struct run *run = run_in_hand(state);
     if (run == NULL)
         return;
     hora_instant now = loop_wall(state->runner->loop);
@@ -121,7 +133,7 @@ static void time_came(void *arg)
         return;
     }
     apply_rule(state, run);
-    if (run_in_progress(state) != NULL) /* it may have ended at once */
+    if (run_in_hand(state) != NULL) /* it may have ended at once */
         overlap_watch(state, state->next_time);
 }
 
@@ -133,6 +145,6 @@ void overlap_init(struct job_state *state)
 void overlap_watch_again(struct job_state *state)
 {
     loop_timer_cancel(&state->next_timer);
-    if (run_in_progress(state) != NULL)
+    if (run_in_hand(state) != NULL)
         overlap_watch(state, loop_wall(state->runner->loop));
 }

@@ -186,6 +186,8 @@ void run_arrived(void *arg)
     if (run->hook == NULL && cancel_awaits(run))
         run->stop = STOP_CANCELLED;
     missed_run_arrived(run);
+    if (run->hook == NULL)
+        overlap_watch(run->state, run->planned);
     if (run->attempt > 1 && run->hook == NULL)
         past_ask(run);
     else
@@ -230,7 +232,6 @@ static void started(struct run *run)
         state->runs++;
         state->last_start = run->started;
         metrics_started(state, run->started.ns - run->planned.ns);
-        overlap_watch(state, run->planned);
     }
 }
 

@@ -142,7 +142,7 @@ struct job_state {
     char *trigger_name; /* JOB:HASH */
     hora_trigger *trigger;
     struct job_log_file *log;     /* NULL: none */
-    struct loop_timer next_timer; /* while a run is in progress: its next planned time */
+    struct loop_timer next_timer; /* while a run is in hand: its next planned time */
     hora_instant next_time;       /* the time that next_timer waits for */
     struct missed_times missed;
     int active;              /* runs in hand, in any state */

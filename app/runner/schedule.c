@@ -304,10 +304,10 @@ static bool has_same_schedule(const struct wanted *wanted, const struct found *f
     return strncmp(found->payload, wanted->schedule, length) == 0 && found->payload[length] == ' ';
 }
 
-/* The next time of a task that is put. A new job may begin now. A job with the same schedule keeps the time that
- * waits, also if that has passed: `missed` decides about it. Otherwise it is a time after now: times before it
- * are those of the old schedule, or came during the run in progress. A time in the past would mean now to the
- * store, which is not one of the schedule. */
+/* The next time of a task that is put. A new job may begin now. A job with the same schedule keeps the time
+ * that waits, also if that has passed: `missed` decides about it. Otherwise it is a time after now: earlier
+ * ones are those of the old schedule, or came during the run in progress. The store would take a time in the
+ * past for now, which is not one of the schedule. */
 static hora_instant next_time(const struct agreement *agreement, const struct wanted *wanted)
 {
     if (!wanted->job->enabled)
