@@ -30,6 +30,7 @@
  *   settle    claimed -> waiting or gone, only if owner and fence are those of the claim
  *   release   claimed -> waiting, when the lease of the owner has ended: see `reap`
  *   change    any state: put with replace, cancel, retime, pause, resume
+ *   stop      waiting or paused, after an attempt -> the next firing, or gone: see HORA__CHANGE_STOP
  *
  * A change of a claimed firing must not disturb the run in progress. It is recorded in the row and takes
  * effect when the firing is settled or released:
@@ -101,6 +102,7 @@ enum {
     HORA__LANES = 4,             /* priorities: lane 0 is HORA_PRIORITY_URGENT, 3 is HORA_PRIORITY_LOW */
     HORA__SCHEMA_VERSION = 1,    /* of the tables that this version of hora creates */
     HORA__SCHEMA_COMPATIBLE = 1, /* the oldest version of hora's tables whose nodes can work with them */
+    HORA__MAX_NOTE = 65536,      /* bytes of the note of a record */
 };
 
 /* No change is recorded in a firing; see change_due above. */
@@ -169,6 +171,7 @@ typedef struct hora__claim {
     int handler;            /* index into `handlers` of the exchange */
     const char *key;        /* NULL means none */
     bool forked;            /* FORK was accepted for it, in an earlier attempt */
+    bool handed_back;       /* a handler has had it in time, and handed it back: see HORA__SETTLE_RELEASE */
     const char *definition; /* one-shot tasks; NULL means all defaults, and for recurring tasks */
     hora__bytes payload;    /* one-shot tasks */
 } hora__claim;
@@ -183,7 +186,8 @@ typedef enum hora__settle_kind {
     HORA__SETTLE_RETRY,
     /* move the row to the dead tasks */
     HORA__SETTLE_DEAD,
-    /* it was not started: owner = 0, attempt - 1, due unchanged or now if that has passed */
+    /* it was not started: owner = 0, attempt - 1, due unchanged or now if that has passed. If ran_planned is
+     * given, the next claims of this planned time are `handed_back` */
     HORA__SETTLE_RELEASE,
     /* before the run of HORA_AT_MOST_ONCE: firings + 1, and no other claim runs this firing. The row keeps
      * owner and fence, so that runs of the task do not overlap. A row of a series, unless it is forked, gets
@@ -203,10 +207,11 @@ typedef struct hora__settle {
     bool after_now;       /* planned and due count from the store's now: fixed delays and back-off */
     int overlap_max;      /* FORK */
     int64_t skipped;      /* planned times that ADVANCE or DONE leaves out, for the record */
+    int64_t last_skipped; /* the last of them, if there was no run; not stored */
 
     /* the run, for the row and for the record; outcome 0 means that there was no run, and no record */
     hora_run_outcome outcome;
-    int code;
+    int code;        /* of the handler, or a hora_skip_reason */
     int64_t run_us;  /* how long the run took: its record ends now, and starts that long ago; HORA__NO_RUN */
     int64_t gave_up; /* new number of firings in a row that gave up */
     bool history;    /* write a record */
@@ -214,6 +219,9 @@ typedef struct hora__settle {
     int64_t ran_planned;
     hora__bytes note;
 } hora__settle;
+
+/* The owner of a row during HORA__CHANGE_STOP, inside of the transaction. */
+#define HORA__NO_NODE INT64_C(-1)
 
 /* `run_us` of a firing that is skipped without a run: its record has no start. */
 #define HORA__NO_RUN INT64_C(-1)
@@ -285,14 +293,37 @@ typedef enum hora__change_kind {
     HORA__CHANGE_PAUSE,      /* result: 1, or 0 if it was paused */
     HORA__CHANGE_RESUME,     /* result: 1, or 0 if it was not paused */
     HORA__CHANGE_REVIVE,     /* result: 0; a dead task */
+    /* ends the firing with an id and a fence, which has had an attempt and waits, paused or not, for another:
+     * as a settlement with HORA_RUN_STOPPED, ADVANCE for a row of a series and DONE for a one-shot row. It is
+     * about the row with that id, also if it was forked. The record has node 0. Result: 1, or 0 if there is
+     * no such firing that waits */
+    HORA__CHANGE_STOP,
 } hora__change_kind;
 
 typedef struct hora__change {
     hora__change_kind kind;
     const char *key; /* or */
     int64_t id;
-    int64_t due; /* RETIME and REVIVE; a time in the past means now */
+    int64_t due;      /* RETIME and REVIVE; a time in the past means now. STOP: the next planned time */
+    int64_t fence;    /* STOP */
+    int code;         /* STOP, for the record */
+    hora__bytes note; /* STOP, for the record */
 } hora__change;
+
+/* The settlement of HORA__CHANGE_STOP. The backend adds what the row knows: attempt, ran_planned, gave_up and
+ * history. */
+static inline hora__settle hora__change_settlement(const hora__change *change, bool recurring)
+{
+    return (hora__settle){.id = change->id,
+                          .fence = change->fence,
+                          .kind = recurring ? HORA__SETTLE_ADVANCE : HORA__SETTLE_DONE,
+                          .planned = change->due,
+                          .due = change->due,
+                          .outcome = HORA_RUN_STOPPED,
+                          .code = change->code,
+                          .run_us = HORA__NO_RUN,
+                          .note = change->note};
+}
 
 typedef struct hora__backend_ops hora__backend_ops;
 

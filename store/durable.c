@@ -301,10 +301,11 @@ int hora_durable_add_trigger(hora_durable *durable, const char *name, hora_trigg
         error = hora__store_refuse(reason, HORA_EINVAL, "trigger", "trigger is NULL");
     if (error < 0)
         return error;
-    hora__named_trigger *named = malloc(sizeof *named + strlen(name) + 1);
+    size_t size = strlen(name) + 1;
+    hora__named_trigger *named = malloc(sizeof *named + size);
     if (named == NULL)
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
-    *named = (hora__named_trigger){strcpy((char *)(named + 1), name), trigger};
+    *named = (hora__named_trigger){memcpy(named + 1, name, size), trigger};
     pthread_mutex_lock(&durable->lock);
     error = add_trigger(durable, named, reason);
     pthread_mutex_unlock(&durable->lock);
@@ -337,6 +338,27 @@ static uint64_t random_bits(void *arg)
     return x ^ (x >> 31);
 }
 
+/* Called by the node, under the lock. */
+static void tell_skipped(const hora__held *held, void *arg)
+{
+    hora_durable *durable = arg;
+    const hora__settle *settle = &held->settle;
+    bool goes_on = settle->kind == HORA__SETTLE_ADVANCE && !settle->after_now && !held->claim.forked;
+    const hora_skipped skipped = {
+        .struct_size = sizeof skipped,
+        .task_id = held->claim.id,
+        .handler = durable->handler_names[held->claim.handler],
+        .key = held->claim.key,
+        .reason = (hora_skip_reason)settle->code,
+        .count = settle->skipped,
+        .first = hora__instant_of_us(settle->ran_planned),
+        .last = hora__instant_of_us(settle->last_skipped),
+        .next = goes_on ? hora__instant_of_us(settle->planned) : (hora_instant){0},
+        .attempt = settle->attempt,
+    };
+    durable->options.skipped(durable, &skipped, durable->options.notify_arg);
+}
+
 /* A store in memory has no other processes, so its nodes are told of every change. */
 static hora_ns look_every(const hora_durable *durable)
 {
@@ -357,6 +379,7 @@ static int make_node(hora_durable *durable, hora_error *reason)
         .find_trigger = find_trigger,
         .read_series = read_series,
         .random = random_bits,
+        .skipped = durable->options.skipped == NULL ? NULL : tell_skipped,
         .arg = durable,
         .held_size = sizeof(hora__firing),
     };

@@ -15,8 +15,6 @@
 #include "step.h"
 #include "units.h"
 
-enum { MAX_NOTE = 65536 };
-
 /* ---- the run ---- */
 
 /* The same for all attempts: the task, and the planned time that may occur more than once in its life. */
@@ -49,6 +47,7 @@ static void fill_run(hora__firing *firing)
         .last_success = hora__instant_of_us(claim->last_success),
         .durable = firing->durable,
         .failures_in_a_row = claim->gave_up,
+        .handed_back = claim->handed_back,
     };
 }
 
@@ -151,7 +150,7 @@ static int commit(hora__firing *firing, int code, bool *ret_settled)
     hora_error reason;
     hora__settle settle;
     int counts = 0;
-    if (code == 0) {
+    if (code == 0 && !firing->end.hands_back) {
         pthread_mutex_lock(&durable->lock);
         const hora__run_end end = end_of(firing, code);
         hora__node_outcome(durable->node, &firing->held, &end, hora__durable_now(durable),
@@ -262,7 +261,7 @@ int hora_run_set_note(const hora_run *run, const char *text, size_t size)
 {
     if (run == NULL || (text == NULL && size > 0))
         return HORA_EINVAL;
-    if (size > MAX_NOTE)
+    if (size > HORA__MAX_NOTE)
         return HORA_ERANGE;
     hora__firing *firing = hora__firing_of(run);
     char *copy = malloc(size + 1);
@@ -292,6 +291,14 @@ int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome)
     if (run == NULL || (outcome != HORA_RUN_SKIPPED && outcome != HORA_RUN_STOPPED))
         return HORA_EINVAL;
     hora__firing_of(run)->end.outcome = outcome;
+    return 0;
+}
+
+int hora_run_hand_back(const hora_run *run)
+{
+    if (run == NULL)
+        return HORA_EINVAL;
+    hora__firing_of(run)->end.hands_back = true;
     return 0;
 }
 

@@ -361,6 +361,7 @@ static void show_claim(hora__memory_node *node, const hora__row *row)
         .handler = row->handler->index,
         .key = hora__blob_text(blobs[0]),
         .forked = row->forked,
+        .handed_back = row->ran_planned == row->planned,
         .definition = hora__blob_text(blobs[1]),
         .payload = {hora__blob_text(blobs[2]), blobs[2] == NULL ? 0 : blobs[2]->size},
     };

@@ -64,7 +64,7 @@ struct hora__row {
     bool change_cancel; /* see backend.h */
     int64_t change_due;
     int64_t planned, due;
-    int64_t ran_planned; /* if started: planned time of the run in progress */
+    int64_t ran_planned; /* if started: planned time of the run in progress. Otherwise: see handed_back */
     int64_t owner;       /* id of a node; 0: none */
     int64_t fence;
     int attempt;
@@ -192,6 +192,8 @@ int hora__memory_change(hora__backend *backend, const hora__change *change, hora
 /* memory_settle.c: settles all, or returns HORA_ENOMEM and has changed nothing. Requires the lock. */
 int hora__memory_settle(hora__memory *memory, const hora__settle *settles, size_t count, int64_t now,
                         hora__settled *ret_settled, hora_error *reason);
+/* HORA__CHANGE_STOP. Requires the lock. */
+int hora__memory_stop(hora__memory *memory, const hora__change *change, int64_t now, hora_error *reason);
 
 /* memory_query.c */
 int hora__memory_list(hora__backend *backend, const hora_durable_filter *filter, hora__info_fn fn, void *arg,

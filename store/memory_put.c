@@ -342,6 +342,8 @@ static int change_row(hora__memory *memory, hora__row *row, const hora__change *
         return pause_row(memory, row, false, now);
     case HORA__CHANGE_REVIVE:
         return revive_row(memory, row, change->due, now, reason);
+    case HORA__CHANGE_STOP: /* hora__memory_stop */
+        break;
     }
     return hora__store_refuse(reason, HORA_EINVAL, NULL, "%d is not a kind of change", (int)change->kind);
 }
@@ -362,8 +364,11 @@ int hora__memory_change(hora__backend *backend, const hora__change *change, hora
     pthread_mutex_lock(&memory->lock);
     int64_t now;
     int result = hora__memory_now(memory, &now, reason);
-    hora__row *row = result < 0 ? NULL : find_row(memory, change);
-    if (row != NULL)
+    bool stops = change->kind == HORA__CHANGE_STOP;
+    hora__row *row = result < 0 || stops ? NULL : find_row(memory, change);
+    if (result == 0 && stops)
+        result = hora__memory_stop(memory, change, now, reason);
+    else if (row != NULL)
         result = change_row(memory, row, change, now, reason);
     else if (result == 0)
         result = change->kind == HORA__CHANGE_CANCEL ? HORA_CANCEL_TOO_LATE : refuse_unknown(change, reason);

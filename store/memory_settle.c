@@ -158,6 +158,8 @@ static void end_claim(hora__memory *memory, hora__row *row, const hora__settle *
         settle_dead(memory, row);
         break;
     case HORA__SETTLE_RELEASE:
+        if (settle->ran_planned != 0)
+            row->ran_planned = settle->ran_planned;
         hora__row_release(memory, row, true, now);
         break;
     case HORA__SETTLE_DONE:
@@ -273,4 +275,23 @@ int hora__memory_settle(hora__memory *memory, const hora__settle *settles, size_
         ret_settled[i] = settle_one(memory, &settles[i], now, &supplies[i]);
     free_supplies(memory, supplies, count);
     return 0;
+}
+
+int hora__memory_stop(hora__memory *memory, const hora__change *change, int64_t now, hora_error *reason)
+{
+    hora__row *row = hora__row_by_id(&memory->firings, change->id);
+    if (row == NULL || row->owner != 0 || row->attempt == 0 || row->fence != change->fence)
+        return 0;
+    hora__settle settle = hora__change_settlement(change, row->series != NULL);
+    settle.attempt = row->attempt;
+    settle.ran_planned = row->planned;
+    settle.gave_up = row->gave_up;
+    settle.history = row->history;
+    settle_supply *supply = allocate_supplies(memory, &settle, 1);
+    if (supply == NULL)
+        return hora__store_refuse(reason, HORA_ENOMEM, NULL, "no memory for a record");
+    record_run(memory, row, &settle, now, supply);
+    end_claim(memory, row, &settle, now);
+    free_supplies(memory, supply, 1);
+    return 1;
 }

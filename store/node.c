@@ -349,6 +349,8 @@ static void keep_note(hora__held *held)
 /* A run that was stopped is neither a success nor a failure. */
 static void count_end(hora__node *node, const hora__held *held, const hora__run_end *end)
 {
+    if (end->hands_back)
+        return;
     if (end->outcome == HORA_RUN_SKIPPED)
         node->counts.skipped++;
     else if (end->outcome == (hora_run_outcome)0 && end->code == 0)

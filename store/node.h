@@ -92,6 +92,8 @@ typedef struct hora__node_config {
     int (*read_series)(int64_t series, hora__series *ret_series, void *arg);
     /* returns random bits */
     uint64_t (*random)(void *arg);
+    /* the store has accepted that a firing is skipped without a run: its `settle` says why; NULL: not wanted */
+    void (*skipped)(const hora__held *held, void *arg);
     void *arg;
     size_t held_size; /* at least sizeof(hora__held) */
 } hora__node_config;

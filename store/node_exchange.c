@@ -258,6 +258,10 @@ static void answered_ask(hora__node *node, hora__held *held, hora__settled settl
 static bool answered_end(hora__node *node, hora__held *held, hora__settled settled)
 {
     bool ran = hora__settle_has_run(&held->settle);
+    bool counts = settled == HORA__SETTLED_OK || was_accepted(node, held);
+    if (counts && held->settle.outcome == HORA_RUN_SKIPPED && held->settle.run_us == HORA__NO_RUN &&
+        node->config.skipped != NULL)
+        node->config.skipped(held, node->config.arg);
     bool stale = settled == HORA__SETTLED_STALE && ran && !was_accepted(node, held);
     hora__held_free(node, held);
     return stale;

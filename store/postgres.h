@@ -67,6 +67,7 @@ typedef enum hora__pg_statement {
     HORA__PG_PAUSE,
     HORA__PG_RESUME,
     HORA__PG_REVIVE,
+    HORA__PG_TAKE,
     HORA__PG_JOIN,
     HORA__PG_RENEW,
     HORA__PG_CHECK_LEASE,

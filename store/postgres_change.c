@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* postgres_change.c - cancel, retime, pause, resume and revive
+/* postgres_change.c - cancel, retime, pause, resume, revive and stop
  *
  * Each finds and locks the rows of the task first. A claimed row is only marked; see `change` in backend.h.
  * A task whose cancellation waits for its run counts as gone. */
@@ -151,6 +151,35 @@ static int revive(hora__pg_link *link, const hora__change *change, hora__pg_para
     return 0;
 }
 
+/* The row is taken for a moment, by no node, and settled. No other transaction sees that. */
+static int stop(hora__pg_link *link, const hora__change *change, hora__pg_parameters *parameters,
+                hora_error *reason)
+{
+    hora__pg_parameters_reset(parameters);
+    hora__pg_add_integer(parameters, change->id);
+    hora__pg_add_integer(parameters, change->fence);
+    hora__pg_add_integer(parameters, HORA__NO_NODE);
+    hora__pg_send_begin(link);
+    int before = link->is_pooled ? 2 : 1;
+    hora__pg_send(link, HORA__PG_TAKE, parameters);
+    int error = hora__pg_receive(link, reason);
+    if (error < 0)
+        return error;
+    const PGresult *row = link->results[before];
+    if (PQntuples(row) == 0)
+        return 0;
+    hora__settle settle = hora__change_settlement(change, hora__pg_integer(row, 0, 0) != 0);
+    settle.owner = HORA__NO_NODE;
+    settle.attempt = (int)hora__pg_integer(row, 0, 1);
+    settle.ran_planned = hora__pg_integer(row, 0, 2);
+    settle.gave_up = hora__pg_integer(row, 0, 3);
+    settle.history = hora__pg_boolean(row, 0, 4);
+    const hora__settle *settles = &settle;
+    hora__pg_settle_parameters(parameters, &settles, 1);
+    error = hora__pg_call(link, HORA__PG_SETTLE_FULL, parameters, reason);
+    return error < 0 ? error : 1;
+}
+
 /* Tells the nodes, if the task may be due now. */
 static void send_notification(hora__pg_link *link, const hora__change *change,
                               hora__pg_parameters *parameters)
@@ -161,8 +190,9 @@ static void send_notification(hora__pg_link *link, const hora__change *change,
     (void)snprintf(channel, sizeof channel, "hora.%s", link->postgres->schema);
     hora__pg_parameters_reset(parameters);
     hora__pg_add_text(parameters, channel);
-    hora__pg_add_integer(parameters, change->kind == HORA__CHANGE_RETIME ? change->due : INT64_MAX);
-    hora__pg_add_integer(parameters, change->kind == HORA__CHANGE_RETIME ? INT64_C(1) << 60 : 0);
+    bool has_due = change->kind == HORA__CHANGE_RETIME || change->kind == HORA__CHANGE_STOP;
+    hora__pg_add_integer(parameters, has_due ? change->due : INT64_MAX);
+    hora__pg_add_integer(parameters, has_due ? INT64_C(1) << 60 : 0);
     hora__pg_send(link, HORA__PG_NOTIFY, parameters);
 }
 
@@ -175,6 +205,8 @@ static int change_once(hora__pg_link *link, const hora__change *change, hora__pg
     task_rows rows;
     if (change->kind == HORA__CHANGE_REVIVE) {
         result = revive(link, change, parameters, reason);
+    } else if (change->kind == HORA__CHANGE_STOP) {
+        result = stop(link, change, parameters, reason);
     } else {
         result = find(link, change, parameters, &rows, reason);
         if (result == 0)

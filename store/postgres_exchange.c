@@ -324,6 +324,7 @@ static void read_claim(const PGresult *result, int row, hora__claim *ret_claim)
         .definition = hora__pg_text(result, row, 13),
         .payload = hora__pg_bytes(result, row, 14),
         .forked = hora__pg_boolean(result, row, 15),
+        .handed_back = hora__pg_boolean(result, row, 18),
     };
 }
 

@@ -71,7 +71,8 @@
     " firings = greatest(0, f.firings + CASE WHEN s.kind IN (1, 2, 6) AND NOT f.started THEN 1 ELSE 0 END)," \
     " owner = CASE WHEN " STARTS " THEN f.owner ELSE 0 END,"                                                 \
     " change_due = CASE WHEN " STARTS " THEN f.change_due END, started = " STARTS ","                        \
-    " ran_planned = s.ran_planned,"                                                                          \
+    " ran_planned = CASE WHEN s.kind IN (5, 6) AND s.ran_planned <> 0 THEN s.ran_planned"                    \
+    " ELSE f.ran_planned END,"                                                                               \
     " gave_up = CASE WHEN s.outcome <> 0 OR s.kind = 2 THEN s.gave_up ELSE f.gave_up END,"                   \
     " last_end = CASE WHEN s.has_run THEN s.now ELSE f.last_end END,"                                        \
     " last_code = CASE WHEN s.has_run THEN s.code ELSE f.last_code END,"                                     \
@@ -111,8 +112,9 @@
 #define DEAD_COLUMNS                                                                            \
     "(id, handler, key, recurring, definition, payload, lane, history, revision, planned, due," \
     " attempt, fence, firings, gave_up, last_end, last_code, last_success)"
-#define RUN_COLUMNS \
-    ", s.run_us, s.history, s.attempt AS ran_attempt, s.ran_planned, s.skipped, s.note, f.fence, s.owner"
+#define RUN_COLUMNS                                                                               \
+    ", s.run_us, s.history, s.attempt AS ran_attempt, s.ran_planned, s.skipped, s.note, f.fence," \
+    " greatest(s.owner, 0) AS owner"
 #define DEAD_SOURCE                                                                                   \
     ", f.definition, f.payload, f.lane, f.history AS keeps, f.revision, f.planned, f.due, f.attempt," \
     " f.firings, f.last_end, f.last_code, f.last_success"
@@ -176,14 +178,16 @@
  * The rows are found and locked by an inner SELECT and updated by their physical address. As a join, a plan
  * made without parameters would read the whole table. A row that another transaction has changed since the
  * statement began has another address by then, and is left for the next time. */
-#define CLAIM_RETURNED                                                            \
-    "f.id, f.series, f.planned, f.due, f.fence, f.attempt, f.firings, f.gave_up," \
-    " f.last_success, f.history, f.handler, f.key, f.forked, f.definition, f.payload, f.last_end, f.lane"
-#define CLAIM_COLUMNS                                                                                      \
-    " SELECT c.id, c.series, coalesce(r.revision, 0), c.planned, c.due, c.fence, c.attempt, c.firings,"    \
-    " CASE WHEN r.told > c.last_end THEN r.gave_up ELSE c.gave_up END,"                                    \
-    " greatest(c.last_success, r.last_success), c.history, array_position($5::text[], c.handler) - 1,"     \
-    " coalesce(c.key, r.key), c.definition, c.payload, c.forked, c.lane, greatest(c.last_end, r.last_end)" \
+#define CLAIM_RETURNED                                                                                     \
+    "f.id, f.series, f.planned, f.due, f.fence, f.attempt, f.firings, f.gave_up,"                          \
+    " f.last_success, f.history, f.handler, f.key, f.forked, f.definition, f.payload, f.last_end, f.lane," \
+    " f.ran_planned"
+#define CLAIM_COLUMNS                                                                                       \
+    " SELECT c.id, c.series, coalesce(r.revision, 0), c.planned, c.due, c.fence, c.attempt, c.firings,"     \
+    " CASE WHEN r.told > c.last_end THEN r.gave_up ELSE c.gave_up END,"                                     \
+    " greatest(c.last_success, r.last_success), c.history, array_position($5::text[], c.handler) - 1,"      \
+    " coalesce(c.key, r.key), c.definition, c.payload, c.forked, c.lane, greatest(c.last_end, r.last_end)," \
+    " c.ran_planned = c.planned"                                                                            \
     " FROM c LEFT JOIN @series r ON c.series <> 0 AND r.id = c.series"
 #define CLAIM                                                                                       \
     "WITH c AS (UPDATE @firing f SET owner = $1::bigint, attempt = f.attempt + 1, started = false," \
@@ -350,6 +354,9 @@ X(REVIVE,                                                                       
     " ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id),"                                    \
     " r AS (INSERT INTO @series (id, key, revision, definition, payload) SELECT series, key, 1, definition,"\
     " payload FROM e WHERE recurring) SELECT (SELECT count(*) FROM d), (SELECT count(*) FROM i)")           \
+X(TAKE,                                                                                                     \
+    "UPDATE @firing SET owner = $3::bigint WHERE id = $1::bigint AND fence = $2::bigint AND owner = 0"      \
+    " AND attempt > 0 RETURNING series, attempt, planned, gave_up, history")                                \
 X(JOIN,                                                                                                     \
     "INSERT INTO @node (id, incarnation, name, ttl, started, lease) SELECT nextval('@node_id'),"            \
     " uuid_send(gen_random_uuid()), $1::text, $2::bigint, t.now, t.now + $2"                                \

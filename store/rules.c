@@ -5,7 +5,8 @@
  *            missed_after ago, the policy looks at all planned times that have passed. It decides for one of
  *            them. If that is not the one in hand, the firing is settled as skipped and advanced to it, so
  *            the store knows which planned time runs, and all attempts of it are one firing. Later attempts
- *            are not subject to the policy: the firing may have had an effect.
+ *            are not subject to the policy: the firing may have had an effect. Neither is a firing that a
+ *            handler has handed back: it was taken up in time.
  * Busy       When a run has ended that started at S and ended at E, let N be the planned time after the one
  *            that ran. Times after S and up to E came during the run. If N is one of them, the rule `busy`
  *            decides: HORA_BUSY_SKIP continues with the first time after E, HORA_BUSY_QUEUE with the latest
@@ -165,9 +166,10 @@ int hora__rules_first(const hora__definition *definition, const hora_durable_tas
 
 /* ---- missed times ---- */
 
-/* The planned time to continue with, and how many are left out before it. */
+/* The planned time to continue with, how many are left out before it, the last of these, and why. */
 typedef struct decision {
-    int64_t planned, skipped;
+    int64_t planned, skipped, last;
+    hora_skip_reason reason;
 } decision;
 
 /* Returns how many times the policy leaves out, if `last` more times have passed after the one in hand. */
@@ -208,11 +210,12 @@ static decision decide_rate(const hora__definition *definition, bool missed, int
     int64_t last = difference(until(definition, now), planned) / period;
     int64_t k = missed ? left_out(definition, last) : 0;
     int64_t first = late > definition->grace_us ? (late - definition->grace_us - 1) / period + 1 : 0;
+    hora_skip_reason reason = k < first ? HORA_SKIP_LATE : HORA_SKIP_MISSED;
     if (k < first)
         k = first;
     if (k > last + 1) /* the end comes before the end of the grace period */
         k = last + 1;
-    return (decision){at(planned, period, k), k};
+    return (decision){at(planned, period, k), k, at(planned, period, k - 1), reason};
 }
 
 /* Moves a search on to the next time. A passed time counts as a run without a length. */
@@ -233,13 +236,16 @@ static decision decide_asked(const hora__definition *definition, const hora_trig
             time = step(definition, trigger, time, runs, now);
     }
     int64_t aim = missed ? left_out(definition, last) : 0;
-    decision result = {claim->planned, 0};
+    decision result = {claim->planned, 0, claim->planned, HORA_SKIP_MISSED};
     while (result.planned != HORA__NEVER && result.planned <= definition->end_us &&
            result.skipped <= COUNTED &&
            (result.skipped < aim || difference(now, result.planned) > definition->grace_us)) {
+        result.last = result.planned;
         result.planned = step(definition, trigger, result.planned, runs, now);
         result.skipped++;
     }
+    if (result.skipped > aim)
+        result.reason = HORA_SKIP_LATE;
     return result;
 }
 
@@ -249,12 +255,13 @@ static decision decide(const hora__definition *definition, const hora_trigger *t
 {
     int64_t late = difference(now, claim->planned);
     bool missed = (claim->attempt <= 1 || HORA__STORE_FAULT(SKIPS_LATE_RETRY)) && !claim->forked &&
-                  is_missed(definition, claim, claim->planned, now);
-    decision same = {claim->planned, 0};
+                  !claim->handed_back && is_missed(definition, claim, claim->planned, now);
+    decision same = {claim->planned, 0, claim->planned, HORA_SKIP_MISSED};
     if (late <= 0 || (!missed && late <= definition->grace_us) || HORA__STORE_FAULT(RUNS_LATE))
         return same;
     if (claim->forked || definition->kind == HORA__KIND_DELAY)
-        return late > definition->grace_us ? (decision){HORA__NEVER, 1} : same;
+        return late > definition->grace_us ? (decision){HORA__NEVER, 1, claim->planned, HORA_SKIP_LATE}
+                                           : same;
     return definition->kind == HORA__KIND_RATE ? decide_rate(definition, missed, claim->planned, now)
                                                : decide_asked(definition, trigger, missed, claim, now);
 }
@@ -284,13 +291,13 @@ static decision keep_latest(const hora__definition *definition, const hora_trigg
             time = step(definition, trigger, time, firings, now);
     int64_t skipped = (count > keep ? count - keep : 0) + HORA__STORE_FAULT(BUSY_OFF_BY_ONE);
     if (definition->kind == HORA__KIND_RATE)
-        return (decision){at(first, definition->period_us, skipped), skipped};
+        return (decision){.planned = at(first, definition->period_us, skipped), .skipped = skipped};
     if (definition->kind == HORA__KIND_CRON && time <= last)
-        return (decision){latest_of_cron(definition, last, keep), skipped};
+        return (decision){.planned = latest_of_cron(definition, last, keep), .skipped = skipped};
     time = first;
     for (int64_t i = 0; i < skipped; i++)
         time = step(definition, trigger, time, firings, now);
-    return (decision){time, skipped};
+    return (decision){.planned = time, .skipped = skipped};
 }
 
 /* Applies the rule `busy` to the settlement of a run, which plans the next time. */
@@ -376,6 +383,8 @@ static hora__settle skipped_to(const hora__definition *definition, const hora_tr
     settle.run_us = HORA__NO_RUN;
     settle.history = claim->history;
     settle.skipped = to.skipped;
+    settle.last_skipped = to.last;
+    settle.code = (int)to.reason;
     return settle;
 }
 
@@ -437,6 +446,8 @@ void hora__rules_skip(const hora__definition *definition, const hora_trigger *ne
     ret_settle->run_us = HORA__NO_RUN;
     ret_settle->history = claim->history;
     ret_settle->skipped = 1;
+    ret_settle->last_skipped = claim->planned;
+    ret_settle->code = HORA_SKIP_OVERLAP;
 }
 
 /* ---- after a run ---- */
@@ -494,6 +505,10 @@ void hora__rules_after(const hora__definition *definition, const hora_trigger *n
     hora__claim own = *claim;
     own.forked |= definition->overlap == HORA_OVERLAP_ALLOW && is_recurring(definition);
     hora__settle settle;
+    if (end->hands_back && definition->delivery != HORA_AT_MOST_ONCE) {
+        *ret_settle = settlement(claim, HORA__SETTLE_RELEASE);
+        return;
+    }
     if (end->outcome != (hora_run_outcome)0 && !HORA__STORE_FAULT(OUTCOME_BY_CODE)) {
         settle = ended(definition, next, &own, run_us, now);
         settle.outcome = end->outcome;

@@ -44,6 +44,7 @@ void hora__rules_skip(const hora__definition *definition, const hora_trigger *ne
 /* What the handler said of a run that has ended. */
 typedef struct hora__run_end {
     int code;
+    bool hands_back;          /* it has not begun, whatever the rest says */
     hora_run_outcome outcome; /* HORA_RUN_SKIPPED or HORA_RUN_STOPPED, whatever the code; 0: by the code */
     bool sets_retry;          /* retry_us counts instead of the back-off */
     int64_t retry_us;         /* the pause before the next attempt; negative: there is none */

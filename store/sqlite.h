@@ -196,6 +196,8 @@ int64_t hora__sqlite_take_id(hora__connection *connection);
 /* ---- sqlite_settle.c ---- */
 
 hora__settled hora__sqlite_settle(hora__connection *connection, const hora__settle *settle, int64_t now);
+/* HORA__CHANGE_STOP. */
+int hora__sqlite_stop(hora__connection *connection, const hora__change *change, int64_t now);
 /* Writes the record of a run that never ended. */
 void hora__sqlite_record_lost(hora__connection *connection, const hora__sqlite_row *row, int64_t now);
 

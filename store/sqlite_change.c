@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlite_change.c - a store in SQLite: cancel, retime, pause, resume and revive tasks */
+/* sqlite_change.c - a store in SQLite: cancel, retime, pause, resume, revive and stop */
 #include <assert.h>
 
 #include <hora/future.h>
@@ -156,6 +156,8 @@ static int change_task(edit *change, hora_error *reason)
     hora__change_kind kind = change->wanted->kind;
     if (kind == HORA__CHANGE_REVIVE)
         return revive(change, reason);
+    if (kind == HORA__CHANGE_STOP)
+        return hora__sqlite_stop(change->connection, change->wanted, change->now);
     hora__sqlite_row row;
     if (!find_living(change, &row))
         return kind == HORA__CHANGE_CANCEL ? cancel_dead(change) : HORA_ENOENT;

@@ -230,6 +230,7 @@ static bool read_claim(hora__sqlite *store, sqlite3_stmt *statement, hora__claim
     claim->history = sqlite3_column_int64(statement, column++) != 0;
     claim->lane = (int)sqlite3_column_int64(statement, column++);
     claim->forked = sqlite3_column_int64(statement, column++) != 0;
+    claim->handed_back = sqlite3_column_int64(statement, column++) != 0;
     claim->handler = find_handler(store, (const char *)sqlite3_column_text(statement, column++));
     return copy_text(store, statement, column, &claim->key) &&
            copy_text(store, statement, column + 1, &claim->definition) &&

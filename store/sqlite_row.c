@@ -102,7 +102,6 @@ void hora__sqlite_end_claim(hora__connection *connection, hora__sqlite_row *row,
         row->due = now;
     row->owner = 0;
     row->started = false;
-    row->ran_planned = 0;
     row->firings = row->firings > 0 ? row->firings : 0;
     hora__sqlite_save_row(connection, row);
 }

@@ -147,8 +147,10 @@ static void end_claim(hora__connection *connection, hora__sqlite_row *row, const
         row->attempt = 0;
     } else if (settle->kind == HORA__SETTLE_RETRY) {
         row->due = due_of(settle, now);
-    } else if (settle->kind == HORA__SETTLE_RELEASE && row->attempt > 0) {
-        row->attempt--;
+    } else if (settle->kind == HORA__SETTLE_RELEASE) {
+        row->attempt -= row->attempt > 0;
+        if (settle->ran_planned != 0)
+            row->ran_planned = settle->ran_planned;
     }
     hora__sqlite_end_claim(connection, row, gone, now);
 }
@@ -278,4 +280,22 @@ hora__settled hora__sqlite_settle(hora__connection *connection, const hora__sett
     note_run(connection, &row, settle, now);
     end_claim(connection, &row, settle, now);
     return HORA__SETTLED_OK;
+}
+
+/* The row is taken for a moment, by no node. */
+int hora__sqlite_stop(hora__connection *connection, const hora__change *change, int64_t now)
+{
+    hora__sqlite_row row;
+    if (!hora__sqlite_find_row(connection, NULL, change->id, &row) || row.owner != 0 || row.attempt == 0 ||
+        row.fence != change->fence)
+        return 0;
+    hora__settle settle = hora__change_settlement(change, row.series != 0);
+    settle.attempt = (int)row.attempt;
+    settle.ran_planned = row.planned;
+    settle.gave_up = row.gave_up;
+    settle.history = row.history;
+    row.owner = HORA__NO_NODE;
+    note_run(connection, &row, &settle, now);
+    end_claim(connection, &row, &settle, now);
+    return 1;
 }

@@ -20,7 +20,7 @@
  * should hear of, and `cancels` with every claimed firing that is cancelled.
  *
  * In hora_firing, `started` means that a START was accepted for the claim, and ran_planned is the planned
- * time of that run. `forked` means that a FORK was accepted: another row has the key. change_due is NULL if
+ * time of that run; or that which a handler has handed back. `forked` means that a FORK was accepted: another row has the key. change_due is NULL if
  * no change is recorded. */
 #define HORA__TABLES_1                                                                                 \
     "CREATE TABLE hora_meta ("                                                                         \
@@ -89,10 +89,11 @@
     " skipped FROM hora_history"
 
 /* Columns of a claim, in the order that sqlite_node.c reads. */
-#define HORA__SELECT_CLAIMS                                                                               \
-    "SELECT id, series, CASE WHEN series <> 0 THEN (SELECT revision FROM hora_series s"                   \
-    " WHERE s.id = hora_firing.series) END, planned, due, fence, attempt, firings, gave_up, last_end,"    \
-    " last_success, history, lane, forked, handler, CASE WHEN forked THEN (SELECT key FROM hora_series s" \
+#define HORA__SELECT_CLAIMS                                                                                \
+    "SELECT id, series, CASE WHEN series <> 0 THEN (SELECT revision FROM hora_series s"                    \
+    " WHERE s.id = hora_firing.series) END, planned, due, fence, attempt, firings, gave_up, last_end,"     \
+    " last_success, history, lane, forked, ran_planned = planned, handler, CASE WHEN forked THEN (SELECT " \
+    "key FROM hora_series s"                                                                               \
     " WHERE s.id = hora_firing.series) ELSE key END, definition, payload FROM hora_firing"
 /* What can be claimed: lane, earliest and latest due time, limit. */
 #define HORA__WHERE_DUE                                                       \

@@ -251,6 +251,34 @@ int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_insta
     return change(store, HORA__CHANGE_REVIVE, key, id, at, reason);
 }
 
+int hora_store_stop(hora_store *store, int64_t id, int64_t fence, hora_instant next, int code,
+                    const char *note, size_t note_size, hora_error *reason)
+{
+    hora_error ignored = {.code = 0};
+    reason = reason != NULL ? reason : &ignored;
+    int result = hora__store_check(store, reason);
+    if (result < 0)
+        return result;
+    if (id <= 0)
+        return hora__store_refuse(reason, HORA_EINVAL, "id", "id is %lld", (long long)id);
+    if (note == NULL && note_size > 0)
+        return hora__store_refuse(reason, HORA_EINVAL, "note", "note is NULL");
+    if (note_size > HORA__MAX_NOTE)
+        return hora__store_refuse(reason, HORA_ERANGE, "note", "the note has more than 64 KB");
+    hora__change wanted = {.kind = HORA__CHANGE_STOP,
+                           .id = id,
+                           .due = hora__us_ceil(next),
+                           .fence = fence,
+                           .code = code,
+                           .note = {note, note_size}};
+    result = store->backend->ops->change(store->backend, &wanted, reason);
+    if (result >= 0) {
+        hora__store_success(reason);
+        hora__store_changed(store, INT64_MIN, false);
+    }
+    return result;
+}
+
 /* ---- looking ---- */
 
 typedef struct listing {

@@ -42,9 +42,9 @@ static const char resume_help[] =
 static const char cancel_help[] =
     "Usage: hora cancel [OPTION]... RUN...\n"
     "\n"
-    "Cancel runs: their processes are told to end (SIGTERM) and are killed if they do not. RUN is the id of "
-    "a\n"
-    "run, a unique beginning of it, or the name of a job that has one run in progress.\n"
+    "Cancel runs: their processes are told to end (SIGTERM) and are killed if they do not. A run that waits\n"
+    "between two attempts ends at once. RUN is the id of a run, a unique beginning of it, or the name of a\n"
+    "job that has one run in progress.\n"
     "\n" COMMON_HELP "\n"
     "Examples:\n"
     "  hora cancel backup\n"

@@ -365,6 +365,15 @@ static void say_missed(struct explanation *explanation)
 
 /* ---- the latest runs ---- */
 
+/* Tells how many planned times were skipped because they came during a run. */
+static void say_skipped(struct explanation *explanation, const json_t *record)
+{
+    long long count = (long long)field_count(json_object_get(record, "note"), "skipped_during");
+    if (count > 0)
+        say(explanation, "%lld planned time%s came during it and %s skipped.", count, count == 1 ? "" : "s",
+            count == 1 ? "was" : "were");
+}
+
 static void say_records(struct explanation *explanation)
 {
     if (json_array_size(explanation->records) == 0) {
@@ -379,11 +388,12 @@ static void say_records(struct explanation *explanation)
         const json_t *seconds = json_object_get(record, "seconds");
         if (*started == '\0')
             started = field_text(record, "planned");
-        if (json_is_number(seconds))
+        if (json_is_number(seconds) && !json_is_null(json_object_get(record, "started")))
             say(explanation, "The run at %s %s after %s (attempt %lld).", started, end,
                 TOOK(json_number_value(seconds)), (long long)field_count(record, "attempt"));
         else
             say(explanation, "The run at %s %s.", started, end);
+        say_skipped(explanation, record);
     }
     const json_t *last = json_array_get(explanation->records, 0);
     if (field_is(last, "outcome", "failed") || field_is(last, "outcome", "lost"))

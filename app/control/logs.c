@@ -356,9 +356,9 @@ static void recorded(json_t *reply, void *arg)
 /* Returns the latest run in hand of a job, or the run with an id, or NULL. */
 static const struct run *find_run(const struct runner *runner, const char *name, bool is_job)
 {
-    char reason[QUESTION_REASON];
+    const struct run *several[2];
     if (!is_job)
-        return runner_find_run(runner, name, reason, sizeof reason);
+        return runner_find_run(runner, name, several);
     for (const struct run *run = runner->runs; run != NULL; run = run->next)
         if (run->hook == NULL && run->job != NULL && strcmp(run->job->name, name) == 0)
             return run;

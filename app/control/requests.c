@@ -215,14 +215,29 @@ static void history_request(struct request *request)
 
 /* ---- changes ---- */
 
-/* Reports who asked for a change. `what` is the name of a job or a run, or NULL. */
-static void report(const struct request *request, const char *job, const char *what)
+/* Reports who asked for a change. `what` is the name of a job or a run, or NULL; `more` follows. */
+static void report_with(const struct request *request, const char *job, const char *what, const char *more)
 {
     const char *name = question_name(request->question.kind);
     json_t *fields = json_pack("{s:s, s:I, s:I}", "request", name, "uid", (json_int_t)request->uid, "pid",
                                (json_int_t)request->pid);
-    event_report(request->runner, EVENT_INFO, "request", job, fields, "%s%s%s, by uid %ld pid %ld", name,
-                 what != NULL ? " " : "", what != NULL ? what : "", (long)request->uid, (long)request->pid);
+    event_report(request->runner, EVENT_INFO, "request", job, fields, "%s%s%s, by uid %ld pid %ld%s", name,
+                 what != NULL ? " " : "", what != NULL ? what : "", (long)request->uid, (long)request->pid,
+                 more);
+}
+
+static void report(const struct request *request, const char *job, const char *what)
+{
+    report_with(request, job, what, "");
+}
+
+void request_report_run(const struct request *request, const json_t *reply)
+{
+    const char *job = request->question.job;
+    const char *more = !field_is_true(reply, "ok")      ? ", which is refused"
+                       : field_is_true(reply, "queued") ? "; it follows the one in progress"
+                                                        : "";
+    report_with(request, job, job, more);
 }
 
 static void pause_request(struct request *request)
@@ -265,10 +280,8 @@ static void clock_request(struct request *request)
 static void started_request(struct request *request)
 {
     const char *job = request->question.job;
-    if (request_job(request, job) == NULL)
-        return;
-    report(request, job, job);
-    run_request(request);
+    if (request_job(request, job) != NULL)
+        run_request(request);
 }
 
 /* ---- the table ---- */

@@ -13,6 +13,9 @@ void request_finish(struct request *request, json_t *reply);
 /* Returns true if an event is the end of a run: not one of an attempt that another attempt follows. */
 bool event_ends_run(const json_t *event, const char *run);
 
+/* Reports who asked for a run, with the answer of the runner. */
+void request_report_run(const struct request *request, const json_t *reply);
+
 /* ---- names.c ---- */
 
 /* Returns the job that a request names, or NULL after it has ended the request with an error. */
@@ -24,6 +27,7 @@ bool request_has_tags(struct request *request);
 
 /* Returns true if a job has all tags of the request. */
 bool request_wants(const struct request *request, const struct job *job);
+
 
 /* ---- one file each ---- */
 

@@ -166,6 +166,7 @@ static void run_answered(json_t *reply, void *arg)
     struct request *request = arg;
     struct wait *wait = request->state;
     wait->answered = true;
+    request_report_run(request, reply);
     if (wait->stopped || !field_is_true(reply, "ok")) {
         finish_wait(request, reply);
         return;
@@ -182,6 +183,7 @@ static void run_answered(json_t *reply, void *arg)
 
 static void run_accepted(json_t *reply, void *arg)
 {
+    request_report_run(arg, reply);
     request_finish(arg, reply);
 }
 

@@ -201,6 +201,14 @@ int job_trigger_new(const struct job *job, hora_trigger **ret_trigger)
     return result < 0 ? result : 0;
 }
 
+bool job_has_delay(const struct job *job)
+{
+    for (size_t i = 0; i < job->trigger_count; i++)
+        if (job->triggers[i].kind == TRIGGER_DELAY)
+            return true;
+    return false;
+}
+
 /* Asks the trigger of a job once. Only a lack of memory leaves no trigger. */
 static hora_instant ask(const struct job *job, const hora_trigger_context *context)
 {
@@ -231,4 +239,14 @@ hora_instant job_next_time(const struct job *job, hora_instant after)
     context.now = context.last_planned = context.last_start = context.last_end = after.ns;
     context.runs = 1;
     return ask(job, &context);
+}
+
+struct job_times job_times_until(const struct job *job, hora_instant first, hora_instant until, int64_t most)
+{
+    struct job_times times = {.last = first};
+    for (hora_instant time = first; time.ns <= until.ns && times.count < most; times.count++) {
+        times.last = time;
+        time = job_next_time(job, time);
+    }
+    return times;
 }

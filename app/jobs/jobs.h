@@ -58,6 +58,17 @@ hora_instant job_first_time(const struct job *job, hora_instant now);
  * JOB_PARKED. */
 hora_instant job_next_time(const struct job *job, hora_instant after);
 
+/* How many times a job has from `first`, which is one of them, to `until`, but at most `most`; and the last
+ * of these. */
+struct job_times {
+    int64_t count;
+    hora_instant last;
+};
+struct job_times job_times_until(const struct job *job, hora_instant first, hora_instant until, int64_t most);
+
+/* True if a time of the job depends on the end of the run before it. */
+bool job_has_delay(const struct job *job);
+
 /* The schedule in words, such as "at 03:00, Europe/Paris; every 5 min"; "on request" if it has no time. Like
  * snprintf. */
 int job_describe(const struct job *job, char *text, size_t size);

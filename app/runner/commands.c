@@ -406,8 +406,6 @@ static void run_was_asked(void *arg)
     }
     bool queued = asked->is_queued;
     char *id = run_id(asked->job, asked->at);
-    event_report(asked->runner, EVENT_INFO, "request", asked->job, NULL, "a run was asked for%s",
-                 queued ? "; it follows the one in progress" : "");
     asked->reply(json_pack("{s:b, s:s, s:o, s:b}", "ok", 1, "job", asked->job, "run",
                            queued ? json_null() : json_string(id), "queued", queued),
                  asked->arg);
@@ -477,23 +475,7 @@ void runner_request_pause(struct runner *runner, const char *job, bool pause, ui
     loop_ask(runner->loop, ask_to_pause, was_paused, asked);
 }
 
-/* ---- cancel and stop ---- */
-
-void runner_request_cancel(struct runner *runner, const char *id, reply_fn reply, void *arg)
-{
-    char reason[300];
-    struct run *run = runner_find_run(runner, id, reason, sizeof reason);
-    if (run == NULL) {
-        refuse(reply, arg, "%s", reason);
-        return;
-    }
-    json_t *answer =
-        json_pack("{s:b, s:s, s:s}", "ok", 1, "run", run->id, "was", run_state_name(run->run_state));
-    event_report(runner, EVENT_INFO, "cancel", run->job->name, json_pack("{s:s}", "run", run->id),
-                 "a cancel was asked for");
-    run_stop(run, STOP_CANCELLED);
-    reply(answer, arg);
-}
+/* ---- stop ---- */
 
 void runner_request_stop(struct runner *runner, hora_ns within, reply_fn reply, void *arg)
 {

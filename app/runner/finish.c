@@ -165,6 +165,8 @@ static void set_outcome(struct ending *ending)
         (void)hora_run_set_outcome(store_run, HORA_RUN_SKIPPED);
     else if (ending->result == RESULT_STOPPED)
         (void)hora_run_set_outcome(store_run, HORA_RUN_STOPPED);
+    else if (ending->code == CODE_NOT_BEGUN)
+        (void)hora_run_hand_back(store_run);
     else if (ending->result != RESULT_SUCCEEDED)
         (void)hora_run_set_retry(store_run, ending->is_final ? -1 : ending->pause);
 }
@@ -284,6 +286,7 @@ static void count_end(const struct ending *ending)
     struct job_state *state = run->state;
     if (state == NULL || run->hook != NULL)
         return;
+    loop_timer_cancel(&state->next_timer); /* of overlap.c */
     int64_t *const counters[] = {[RESULT_SUCCEEDED] = &state->succeeded,
                                  [RESULT_FAILED] = ending->is_final ? &state->failed : &state->retries,
                                  [RESULT_SKIPPED] = &state->skipped,
@@ -304,7 +307,6 @@ static void count_end(const struct ending *ending)
         state->last_success = run->ended;
     if (state->log != NULL)
         job_log_flush(state->log);
-    loop_timer_cancel(&state->next_timer);
 }
 
 void run_ping(const struct run *run, const char *path, const char *body, size_t size)

@@ -51,6 +51,7 @@ static struct run *run_new(struct runner *runner, const hora_run *store_run, con
                         .planned = store_run->planned,
                         .last_success = store_run->last_success,
                         .failures_in_a_row = store_run->failures_in_a_row,
+                        .handed_back = store_run->handed_back,
                         .process = {.fd = -1},
                         .pipes = {-1, -1},
                         .cgroup = -1};

@@ -19,7 +19,7 @@ enum {
     CODE_CRASHED = 1003,     /* on_crash: fail, or interrupted by crashes too often */
     CODE_SKIPPED = 1004,
     CODE_CANCELLED = 1005,
-    CODE_NOT_BEGUN = 1006, /* handed back before its process was started */
+    CODE_NOT_BEGUN = 1006, /* handed back before its process was started; no record has it */
     CODE_NOT_OK = 1007,    /* exit status 0, which is not among ok_codes */
 };
 
@@ -47,13 +47,25 @@ int firing_hook(const hora_run *store_run, void *arg);
 /* A firing has arrived: arg is its run, which belongs to the loop from now on. */
 void run_arrived(void *arg);
 void run_leave_room(struct run *run);
-void job_state_watch_init(struct job_state *state);
-/* The job has changed: waits for its new times, if a run is in progress. */
-void job_state_watch_again(struct job_state *state);
+/* The run may start, as far as its past is concerned. */
+void run_proceed(struct run *run);
 /* The process of a run has ended; its output may not be complete. */
 void run_process_ended(struct run *run);
 /* Its output is complete, too, or does not become complete in time. */
 void run_process_done(struct run *run);
+
+/* ---- past.c ---- */
+
+/* Reads the earlier attempts of a run, which waits meanwhile, and then lets it proceed or ends it. */
+void past_ask(struct run *run);
+
+/* ---- overlap.c ---- */
+
+void overlap_init(struct job_state *state);
+/* A run has arrived: watches the times of its job after `after`. */
+void overlap_watch(struct job_state *state, hora_instant after);
+/* The job has changed: watches its new times, if a run is in hand. */
+void overlap_watch_again(struct job_state *state);
 
 /* ---- waiting.c ---- */
 
@@ -122,6 +134,9 @@ int pauses_read(const struct runner *runner, const char *job, json_t *ret_notes,
 /* The key of a job in the store, and back; the caller frees the key. */
 char *job_key(const struct runner *runner, const char *job);
 const char *job_of_key(const struct runner *runner, const char *key);
+/* The job of a task, also of a run that overlaps, which has no key. NULL if it is not one of this namespace.
+ * The caller frees it. */
+char *job_of_task(const struct runner *runner, const hora_durable_info *info);
 
 /* The hash of all that a job says. */
 uint64_t job_hash(const struct job *job);
@@ -134,9 +149,36 @@ int agreement_make(struct agreement *agreement, hora_error *reason); /* in any t
 void agreement_free(struct agreement *agreement);
 /* What it did: tasks put and cancelled. */
 void agreement_counts(const struct agreement *agreement, int *ret_put, int *ret_cancelled);
+/* Reports the runs that waited between two attempts and have ended, because their jobs have changed. */
+void agreement_report(const struct agreement *agreement, struct runner *runner);
 
 /* Runs the jobs with at_start, and those after which a run was to start, now. */
 int job_run_at(struct runner *runner, const char *key, hora_instant at, hora_error *reason);
+
+/* How late a firing may be before it counts as missed. */
+hora_ns job_lateness(const struct job *job, hora_instant now);
+
+/* ---- missed.c ---- */
+
+/* The durable scheduler tells of times that were skipped; arg is the runner. In any thread. */
+void missed_skipped(hora_durable *durable, const hora_skipped *skipped, void *arg);
+/* A run has arrived, which may make up for a missed time. */
+void missed_run_arrived(const struct run *run);
+/* Why a time was skipped without a run; the caller frees it. NULL: the record does not say. */
+char *skip_reason_text(const hora_run_record *record);
+
+/* ---- cancel.c ---- */
+
+/* How many attempts of a firing have ended, if it waits for another one; otherwise 0. */
+int attempts_ended(const hora_durable_info *info, hora_instant now);
+/* The note of the record of a run that ends between two attempts; the caller frees it. */
+char *stopped_note(const struct runner *runner, const char *reason);
+/* Reports such an end, and counts it. */
+void stopped_report(struct runner *runner, const char *job, hora_instant planned, int attempts,
+                    const char *reason);
+/* True, once, if a run was cancelled before it arrived. */
+bool cancel_awaits(const struct run *run);
+void cancel_free_awaited(struct runner *runner);
 
 /* ---- reload.c ---- */
 

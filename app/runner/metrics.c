@@ -186,14 +186,6 @@ static void put_job_metric(FILE *text, const struct runner *runner, const struct
     }
 }
 
-static bool has_delay(const struct job *job)
-{
-    for (size_t i = 0; i < job->trigger_count; i++)
-        if (job->triggers[i].kind == TRIGGER_DELAY)
-            return true;
-    return false;
-}
-
 /* Returns the answer of job_next_time, from memory if that is still right: what is planned after `from` is
  * also planned after a later time that comes before it. A delay counts from `from` itself. */
 static hora_instant planned_after(struct job_state *state, hora_instant from, bool is_delay)
@@ -219,7 +211,7 @@ static hora_instant next_of(struct job_state *state, hora_instant now)
         return (hora_instant){JOB_PARKED};
     if (loop_timer_is_pending(&state->next_timer))
         return state->next_time;
-    if (!has_delay(state->job))
+    if (!job_has_delay(state->job))
         return planned_after(state, now, false);
     if (state->last_end.ns == 0 || state->active > 0)
         return (hora_instant){JOB_PARKED};

@@ -89,7 +89,7 @@ static int code_of_failure(const struct run *run)
 
 bool code_is_of_end(int code)
 {
-    return code == CODE_INTERRUPTED || code == CODE_NOT_BEGUN;
+    return code == CODE_INTERRUPTED;
 }
 
 void code_describe(int code, char *text, size_t size)
@@ -97,10 +97,10 @@ void code_describe(int code, char *text, size_t size)
     static const struct {
         int code;
         const char *name;
-    } names[] = {{CODE_TIMEOUT, "timeout"},         {CODE_NOT_STARTED, "not started"},
-                 {CODE_INTERRUPTED, "interrupted"}, {CODE_CRASHED, "interrupted"},
-                 {CODE_SKIPPED, "skipped"},         {CODE_CANCELLED, "cancelled"},
-                 {CODE_NOT_BEGUN, "not started"},   {CODE_NOT_OK, "exit 0"}};
+    } names[] = {
+        {CODE_TIMEOUT, "timeout"},     {CODE_NOT_STARTED, "not started"}, {CODE_INTERRUPTED, "interrupted"},
+        {CODE_CRASHED, "interrupted"}, {CODE_SKIPPED, "skipped"},         {CODE_CANCELLED, "cancelled"},
+        {CODE_NOT_OK, "exit 0"}};
     if (code == 0)
         (void)snprintf(text, size, "ok");
     else if (code < CODE_SIGNAL)
@@ -339,11 +339,23 @@ static const char *outcome_name(const hora_run_record *record)
     }
 }
 
+/* The note of a record. A time that was skipped without a run has none, but a reason. */
+static json_t *note_to_json(const hora_run_record *record)
+{
+    if (record->note_size > 0)
+        return json_loadb(record->note, record->note_size, 0, NULL);
+    bool has_run = record->outcome != HORA_RUN_SKIPPED || record->started.ns != 0;
+    char *reason = has_run ? NULL : skip_reason_text(record);
+    json_t *note = reason == NULL ? NULL : json_pack("{s:s}", "reason", reason);
+    free(reason);
+    return note;
+}
+
 json_t *record_to_json(const struct runner *runner, const hora_run_record *record)
 {
     const char *job = job_of_key(runner, record->key);
     char *id = run_id(job, record->planned);
-    json_t *note = record->note_size == 0 ? NULL : json_loadb(record->note, record->note_size, 0, NULL);
+    json_t *note = note_to_json(record);
     double seconds = record->started.ns == 0 ? 0 : (double)(record->ended.ns - record->started.ns) / 1e9;
     json_t *result =
         json_pack("{s:I, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o, s:f, s:i, s:I, s:I, s:I, s:o}", "id",

@@ -71,7 +71,7 @@ static struct job_state *state_new(struct runner *runner, struct job_set *set, c
                                 .job = job,
                                 .hash = job_hash(job),
                                 .key = job_key(runner, job->name)};
-    job_state_watch_init(state);
+    overlap_init(state);
     open_log(state);
     return state;
 }
@@ -87,7 +87,7 @@ static void state_change(struct job_state *state, struct job_set *set, const str
     if (!same_log)
         open_log(state);
     if (state->hash != old_hash)
-        job_state_watch_again(state);
+        overlap_watch_again(state);
     job_set_unref(old);
 }
 
@@ -257,6 +257,7 @@ static void reload_done(void *arg)
         reply_error(reload->reply, reload->arg, text);
     } else {
         int put, cancelled;
+        agreement_report(reload->agreement, runner);
         agreement_counts(reload->agreement, &put, &cancelled);
         runner->reloads++;
         text_set(&runner->reload_error, NULL);

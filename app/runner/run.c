@@ -33,9 +33,6 @@
 #define DRAIN_TIME       HORA_SECONDS(2)
 #define SHORT_DRAIN_TIME HORA_MS(100) /* while the runner stops */
 #define HOOK_TIMEOUT     HORA_MINUTES(10)
-#define ASK_AGAIN        HORA_SECONDS(1)
-
-enum { FEW_RECORDS = 20 };
 
 static const char *const state_names[] = {"delayed", "waiting", "guarded", "running", "stopping", "draining"};
 
@@ -100,84 +97,6 @@ void runs_admit(struct runner *runner)
     runner->admitting = false;
 }
 
-/* ---- the times that come while a run is in progress ---- */
-
-static bool has_delay(const struct job *job)
-{
-    for (size_t i = 0; i < job->trigger_count; i++)
-        if (job->triggers[i].kind == TRIGGER_DELAY)
-            return true;
-    return false;
-}
-
-/* Waits for the next planned time of a job while a run of it is in progress. A delay counts from the end of the
- * run, so its times do not come meanwhile. */
-static void watch_times(struct job_state *state, hora_instant after)
-{
-    const struct job *job = state->job;
-    hora_instant now = loop_wall(state->runner->loop);
-    if (job->overlap == OVERLAP_ALLOW || has_delay(job) || !job->enabled)
-        return;
-    hora_instant from = after.ns > now.ns ? after : now;
-    state->next_time = job_next_time(job, from);
-    if (state->next_time.ns < JOB_PARKED)
-        loop_timer_start(&state->next_timer, state->next_time.ns - now.ns);
-}
-
-/* The run that blocks a job whose runs do not overlap. */
-static struct run *run_in_progress(const struct job_state *state)
-{
-    for (struct run *run = state->runner->runs; run != NULL; run = run->next)
-        if (run->state == state && run->hook == NULL && run->run_state >= RUN_GUARDED)
-            return run;
-    return NULL;
-}
-
-static void time_came(void *arg)
-{
-    struct job_state *state = arg;
-    struct runner *runner = state->runner;
-    struct run *run = run_in_progress(state);
-    if (run == NULL)
-        return;
-    hora_instant now = loop_wall(runner->loop);
-    if (now.ns < state->next_time.ns) { /* the clock was set back, or the timer is not exact */
-        loop_timer_start(&state->next_timer, state->next_time.ns - now.ns);
-        return;
-    }
-    char time[HORA_INSTANT_TEXT];
-    (void)hora_instant_format(state->next_time, runner->local_zone, false, time, sizeof time);
-    double age = (double)(loop_now(runner->loop) - run->started_at) / 1e9;
-    if (state->job->overlap == OVERLAP_REPLACE) {
-        event_report(runner, EVENT_INFO, "replace", state->name, json_pack("{s:s}", "run", run->id),
-                     "%s has come, and this run has been in progress for %.1f s: it is stopped", time, age);
-        run_stop(run, STOP_REPLACED);
-        return;
-    }
-    if (state->job->overlap == OVERLAP_SKIP) {
-        run->skipped_during++;
-        state->skipped++;
-        event_report(runner, EVENT_WARNING, "skip", state->name, json_pack("{s:s}", "blocked_by", run->id),
-                     "%s is skipped: run %s has been in progress for %.1f s", time, run->id, age);
-    } else {
-        event_report(runner, EVENT_INFO, "queue", state->name, json_pack("{s:s}", "blocked_by", run->id),
-                     "%s is queued: run %s has been in progress for %.1f s", time, run->id, age);
-    }
-    watch_times(state, state->next_time);
-}
-
-void job_state_watch_init(struct job_state *state)
-{
-    loop_timer_init(&state->next_timer, state->runner->loop, time_came, state);
-}
-
-void job_state_watch_again(struct job_state *state)
-{
-    loop_timer_cancel(&state->next_timer);
-    if (run_in_progress(state) != NULL)
-        watch_times(state, loop_wall(state->runner->loop));
-}
-
 /* ---- arrival ---- */
 
 static void timer_fired(void *arg);
@@ -208,7 +127,7 @@ static void wait_for_room(struct run *run)
 }
 
 /* The run may start, as far as its past is concerned. */
-static void proceed(struct run *run)
+void run_proceed(struct run *run)
 {
     run->start_checked = true;
     if (run->runner->stopping && run->stop == STOP_NOT)
@@ -225,116 +144,6 @@ static void proceed(struct run *run)
         return;
     }
     wait_for_room(run);
-}
-
-/* Earlier attempts of a firing, as the history has them. */
-struct past {
-    struct run *run;
-    hora_store *store;
-    char *key;
-    hora_instant planned;
-    int attempt;
-    int failed, lost;
-    bool is_known, last_was_lost; /* the latest one that had begun */
-    int64_t read, oldest_id;      /* records that were read */
-    int error;
-    hora_error reason;
-};
-
-/* Receives the records of the job, the latest first. Returns 1 when no further one can be of this firing. */
-static int past_record(const hora_run_record *record, void *arg)
-{
-    struct past *past = arg;
-    past->read++;
-    past->oldest_id = record->id;
-    if (record->ended.ns < past->planned.ns)
-        return 1;
-    if (record->planned.ns / 1000 != past->planned.ns / 1000 || record->outcome == HORA_RUN_SKIPPED)
-        return 0;
-    bool lost = record->outcome == HORA_RUN_LOST || record->code == CODE_INTERRUPTED;
-    if (lost)
-        past->lost++;
-    else if (record->code != CODE_NOT_BEGUN)
-        past->failed++;
-    if (record->code != CODE_NOT_BEGUN && !past->is_known) {
-        past->is_known = true;
-        past->last_was_lost = lost;
-    }
-    return record->attempt == 1;
-}
-
-/* A thread of the pool. Runs of the job that overlap this one may have any number of records in between. */
-static void past_read(void *arg)
-{
-    struct past *past = arg;
-    int64_t limit = 2 * past->attempt + FEW_RECORDS;
-    do {
-        past->read = 0;
-        past->error = hora_store_history(
-            past->store, HORA_HISTORY_FILTER(.key = past->key, .limit = limit, .before_id = past->oldest_id),
-            past_record, past, &past->reason);
-    } while (past->error == 0 && past->read == limit);
-}
-
-static void past_free(struct past *past)
-{
-    free(past->key);
-    free(past);
-}
-
-/* Whether a run may begin depends on its past. So the question is asked again until there is an answer, or the
- * run has to stop. */
-static void past_unknown(struct past *past)
-{
-    struct run *run = past->run;
-    if (run->stop == STOP_NOT && hora_run_is_lost(run->store_run))
-        run->stop = STOP_LOST;
-    if (run->stop != STOP_NOT) {
-        proceed(run);
-        return;
-    }
-    event_report(run->runner, EVENT_WARNING, "store", run->job->name, json_pack("{s:s}", "run", run->id),
-                 "its earlier attempts cannot be read yet: %s", past->reason.message);
-    loop_timer_start(&run->timer, ASK_AGAIN);
-}
-
-static void past_known(void *arg)
-{
-    struct past *past = arg;
-    struct run *run = past->run;
-    if (past->error < 0) {
-        past_unknown(past);
-        past_free(past);
-        return;
-    }
-    run->was_lost = past->last_was_lost;
-    run->failed_attempts = past->failed;
-    int lost = past->lost;
-    past_free(past);
-    if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_SKIP) {
-        run_explain(run, "an earlier attempt was interrupted, and on_crash is skip");
-        run_finish(run, RESULT_SKIPPED);
-    } else if (run->stop == STOP_NOT && run->was_lost && run->job->on_crash == CRASH_FAIL) {
-        run_explain(run, "an earlier attempt was interrupted, and on_crash is fail");
-        run_finish(run, RESULT_FAILED);
-    } else if (run->stop == STOP_NOT && lost >= MAX_CRASHES) {
-        run_explain(run, "%d attempts were interrupted", lost);
-        run_finish(run, RESULT_FAILED);
-    } else {
-        proceed(run);
-    }
-}
-
-static void ask_past(struct run *run)
-{
-    struct past *past = memory(sizeof *past);
-    *past = (struct past){.run = run,
-                          .store = run->runner->store,
-                          .key = text_copy(run->key),
-                          .planned = run->planned,
-                          .attempt = run->attempt};
-    run->run_state = RUN_WAITING;
-    loop_ask(run->runner->loop, past_read, past_known, past);
 }
 
 /* Finds the job, and what of it matters here. Returns false if it is gone. */
@@ -357,7 +166,7 @@ static bool find_job(struct run *run)
 /* True if the planned time of a run is not one of the schedule. */
 static bool is_by_hand(const struct run *run)
 {
-    if (has_delay(run->job) || run->attempt > 1)
+    if (job_has_delay(run->job) || run->attempt > 1)
         return false;
     hora_instant before = {run->planned.ns - 1000};
     return job_next_time(run->job, before).ns != run->planned.ns;
@@ -374,10 +183,15 @@ void run_arrived(void *arg)
         return;
     }
     run->by_hand = run->hook == NULL && is_by_hand(run);
+    if (run->hook == NULL && cancel_awaits(run))
+        run->stop = STOP_CANCELLED;
+    missed_run_arrived(run);
+    if (run->hook == NULL)
+        overlap_watch(run->state, run->planned);
     if (run->attempt > 1 && run->hook == NULL)
-        ask_past(run);
+        past_ask(run);
     else
-        proceed(run);
+        run_proceed(run);
 }
 
 /* ---- the process ---- */
@@ -418,7 +232,6 @@ static void started(struct run *run)
         state->runs++;
         state->last_start = run->started;
         metrics_started(state, run->started.ns - run->planned.ns);
-        watch_times(state, run->planned);
     }
 }
 
@@ -543,7 +356,7 @@ static void timer_fired(void *arg)
         break;
     case RUN_WAITING:
         if (!run->start_checked)
-            ask_past(run);
+            past_ask(run);
         break;
     default:
         break;
@@ -574,7 +387,7 @@ void run_stop(struct run *run, enum stop_reason reason)
     if (!again || reason == STOP_LOST)
         run->stop = reason;
     if (!run->arrived || !run->start_checked)
-        return; /* `proceed` comes, and sees it */
+        return; /* `run_proceed` comes, and sees it */
     switch (run->run_state) {
     case RUN_DELAYED:
     case RUN_WAITING:

@@ -56,24 +56,27 @@ struct group_state *runner_find_group(const struct runner *runner, const char *n
     return NULL;
 }
 
-struct run *runner_find_run(const struct runner *runner, const char *id, char *reason, size_t reason_size)
+struct run *runner_find_run(const struct runner *runner, const char *id, const struct run *ret_several[2])
 {
     struct run *found = NULL;
     size_t length = strlen(id);
+    ret_several[0] = ret_several[1] = NULL;
     for (struct run *run = runner->runs; run != NULL; run = run->next) {
         bool is_job = run->hook == NULL && run->job != NULL && strcmp(run->job->name, id) == 0;
         if (run->finished || (strncmp(run->id, id, length) != 0 && !is_job))
             continue;
-        if (strcmp(run->id, id) == 0)
+        if (strcmp(run->id, id) == 0) {
+            ret_several[0] = ret_several[1] = NULL;
             return run;
-        if (found != NULL) {
-            (void)snprintf(reason, reason_size, "%s and %s both match %s", found->id, run->id, id);
-            return NULL;
         }
+        ret_several[1] = run;
+        if (found != NULL)
+            ret_several[0] = found;
         found = run;
     }
-    if (found == NULL)
-        (void)snprintf(reason, reason_size, "there is no run %s in progress on this node", id);
+    if (ret_several[0] != NULL)
+        return NULL;
+    ret_several[1] = NULL;
     return found;
 }
 
@@ -211,12 +214,12 @@ static bool open_store(struct runner *runner, const char *address)
     const hora_clock *wall = clock == NULL ? NULL : hora_virtual_clock_view(clock, HORA_CLOCK_WALL);
     int error = hora_store_open(address, HORA_STORE_OPTIONS(.clock = wall), &runner->store, &reason);
     if (error == 0)
-        error = hora_durable_new(runner->store,
-                                 HORA_DURABLE_OPTIONS(.threads = 2, .max_claimed = MAX_CLAIMED,
-                                                      .lease = runner->options.lease,
-                                                      .name = runner->node_name, .notify = durable_reports,
-                                                      .notify_arg = runner, .clock = clock),
-                                 &runner->durable, &reason);
+        error = hora_durable_new(
+            runner->store,
+            HORA_DURABLE_OPTIONS(.threads = 2, .max_claimed = MAX_CLAIMED, .lease = runner->options.lease,
+                                 .name = runner->node_name, .notify = durable_reports, .notify_arg = runner,
+                                 .skipped = missed_skipped, .clock = clock),
+            &runner->durable, &reason);
     if (error == 0)
         error = hora_durable_add_handler(runner->durable, HANDLER_JOB, firing_job, runner, NULL, &reason);
     if (error == 0)
@@ -232,6 +235,7 @@ static bool agree(struct runner *runner)
     hora_error reason;
     struct agreement *agreement = agreement_new(runner);
     int error = agreement_make(agreement, &reason);
+    agreement_report(agreement, runner);
     agreement_free(agreement);
     if (error < 0)
         complain("store %s: %s", runner->store_address, reason.message);
@@ -405,6 +409,7 @@ static void runner_free(struct runner *runner)
     if (runner->store != NULL)
         (void)hora_store_close(runner->store);
     runner_free_jobs(runner);
+    cancel_free_awaited(runner);
     console_free(runner->console);
     hora_virtual_clock *clock = runner->loop == NULL ? NULL : loop_clock(runner->loop);
     loop_free(runner->loop);

@@ -91,7 +91,7 @@ struct run {
     hora_instant planned, started, ended; /* `started` is 0 before the process was started */
     hora_ns started_at;                   /* monotonic */
     hora_instant last_success;
-    bool was_lost;             /* an earlier attempt of the firing was interrupted by a crash */
+    bool handed_back;          /* it was in hand before, and a runner that ended has handed it back */
     int failed_attempts;       /* of this firing, before this one */
     int64_t failures_in_a_row; /* of the job, before this run */
     enum run_state run_state;
@@ -120,6 +120,15 @@ struct run {
     struct loop_timer pretended; /* simulate.c: the end of its process */
     char *reason;                /* why it was skipped or failed without a process */
     int64_t skipped_during;      /* planned times that were skipped while it ran */
+    hora_instant queue_first;    /* overlap.c; 0: nothing is queued */
+};
+
+/* Planned times of a job that passed without a run, and have not been reported yet: missed.c. */
+struct missed_times {
+    int64_t skipped; /* 0: there are none */
+    hora_instant first;
+    bool is_late;          /* `grace` has skipped some of them */
+    hora_instant reported; /* the last one that was reported */
 };
 
 /* A job, from the first reading of a file that has it until a reading of a file that does not. */
@@ -133,11 +142,12 @@ struct job_state {
     char *trigger_name; /* JOB:HASH */
     hora_trigger *trigger;
     struct job_log_file *log;     /* NULL: none */
-    struct loop_timer next_timer; /* while a run is in progress: its next planned time */
+    struct loop_timer next_timer; /* while a run is in hand: its next planned time */
     hora_instant next_time;       /* the time that next_timer waits for */
-    int active;                   /* runs in hand, in any state */
-    bool is_followed;             /* there are jobs that run after it */
-    bool times_have_changed;      /* the rules of its zone have: its next time is to be computed anew */
+    struct missed_times missed;
+    int active;              /* runs in hand, in any state */
+    bool is_followed;        /* there are jobs that run after it */
+    bool times_have_changed; /* the rules of its zone have: its next time is to be computed anew */
 
     /* since the runner started, for metrics */
     int64_t runs, succeeded, failed, skipped, cancelled, lost, retries, timeouts;
@@ -219,6 +229,7 @@ struct runner {
     struct metrics *metrics;
     struct pinger *pinger;
     struct follower *followers; /* events.c */
+    struct awaited *awaited;    /* cancel.c */
     struct console *console;
     hora_zone *local_zone; /* for the console */
     bool has_colour;
@@ -242,9 +253,9 @@ struct runner {
 
 struct job_state *runner_find(const struct runner *runner, const char *name);
 struct group_state *runner_find_group(const struct runner *runner, const char *name);
-/* The run with an id or with a unique beginning of one; also the name of a job, if it has one run in hand.
- * Returns NULL with a text. */
-struct run *runner_find_run(const struct runner *runner, const char *id, char *reason, size_t reason_size);
+/* The run in hand with an id or with a unique beginning of one; also the name of a job, if it has one run in
+ * hand. Returns NULL if none matches, or if several do: then ret_several has two of them, otherwise NULL. */
+struct run *runner_find_run(const struct runner *runner, const char *id, const struct run *ret_several[2]);
 
 /* ---- run.c ---- */
 
@@ -260,8 +271,8 @@ void runs_admit(struct runner *runner);
 /* ---- events.c ---- */
 
 /* Reports an event: prints it and sends it to followers. `fields` is an object with further fields, whose
- * reference is taken; NULL: none. Text is what people read. Kinds: start, end, skip, retry, give-up, pause,
- * resume, cancel, reload, store, clock, metrics, ping, warn, error, ready, stop. */
+ * reference is taken; NULL: none. Text is what people read. Kinds: start, end, skip, missed, retry, give-up,
+ * pause, resume, cancel, reload, store, clock, metrics, ping, warn, error, ready, stop. */
 enum event_level { EVENT_INFO, EVENT_WARNING, EVENT_ERROR };
 __attribute__((format(printf, 6, 7))) void event_report(struct runner *runner, enum event_level level,
                                                         const char *kind, const char *job, json_t *fields,

@@ -401,6 +401,20 @@ HORA_API int hora_store_resume(hora_store *store, const char *key, int64_t id, h
 HORA_API int hora_store_revive(hora_store *store, const char *key, int64_t id, hora_instant at,
                                hora_error *reason);
 
+/* hora_store_stop - end a firing that waits for another attempt
+ *
+ * `id` and `fence` are those that hora_store_list shows for it. The firing ends with HORA_RUN_STOPPED, and no
+ * further attempt follows. A recurring task continues at `next`, which is its next planned time: if that has
+ * passed, it counts as missed. A one-shot task is removed. A paused task stays paused. Of a task whose runs
+ * may overlap, only this firing ends, and `next` has no effect. The record, if the task has records, gets
+ * `code` and the note, which may be NULL; it has no start. Returns 1, or 0 if the firing does not wait for
+ * another attempt: it has ended, or a node has taken it.
+ *
+ * Ownership: the note is copied.   Threads: Any thread.   Blocks: as hora_store_cancel.
+ * Errors: as hora_store_cancel; also HORA_ERANGE (the note has more than 64 KB). */
+HORA_API int hora_store_stop(hora_store *store, int64_t id, int64_t fence, hora_instant next, int code,
+                             const char *note, size_t note_size, hora_error *reason);
+
 /* ---- looking ---- */
 
 /* The state of a task in the store. */
@@ -501,6 +515,16 @@ typedef enum hora_run_outcome {
     HORA_RUN_STOPPED,
 } hora_run_outcome;
 
+/* Why planned times were skipped without a run. */
+typedef enum hora_skip_reason {
+    /* they had passed, and `missed` does not make them up */
+    HORA_SKIP_MISSED = 1,
+    /* they would have started later than `grace` allows */
+    HORA_SKIP_LATE,
+    /* overlap_max other firings were running */
+    HORA_SKIP_OVERLAP,
+} hora_skip_reason;
+
 /* The record of one run. The struct and what it points to are valid during the call. */
 typedef struct hora_run_record {
     /* sizeof(hora_run_record) of the library */
@@ -512,7 +536,7 @@ typedef struct hora_run_record {
     const char *handler;
     const char *key;
     hora_run_outcome outcome;
-    /* what the handler returned */
+    /* what the handler returned; a hora_skip_reason for a firing that was skipped without a run */
     int code;
     hora_instant planned;
     /* 0 for a firing that was skipped without a run, and for one that was lost */
@@ -630,6 +654,8 @@ typedef struct hora_run {
     hora_durable *durable;
     /* firings of the task in a row, before this one, whose attempts were used up */
     int64_t failures_in_a_row;
+    /* an earlier run for the planned time was handed back (hora_run_hand_back) */
+    bool handed_back;
 } hora_run;
 
 /* A handler. `arg` is that of hora_durable_add_handler. It returns 0, or a failure code, which is kept as is.
@@ -679,6 +705,16 @@ HORA_API int hora_run_set_retry(const hora_run *run, hora_ns pause);
  * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or another outcome). */
 HORA_API int hora_run_set_outcome(const hora_run *run, hora_run_outcome outcome);
+
+/* hora_run_hand_back - say that the run has not begun: it does not count, whatever it returns
+ *
+ * The firing is due again at once, on any node, with the same number of the attempt. There is no record of the
+ * run, and what its handler has written with HORA_EFFECT_ONCE is rolled back. The next run counts as in time:
+ * `missed` does not apply to it, but `grace` does. A program calls this for runs that wait for something when it
+ * has to end. With HORA_AT_MOST_ONCE it has no effect, because the firing has ended before the run.
+ *
+ * Ownership: not transferred.   Threads: as hora_run_set_note.   Blocks: Never.   Errors: HORA_EINVAL. */
+HORA_API int hora_run_hand_back(const hora_run *run);
 
 /* Asks a detached run to end. It may call hora_run_is_lost and hora_run_is_cancelled to learn why, and
  * hora_run_finish. It must return soon: the node does not renew its lease meanwhile. */
@@ -764,6 +800,32 @@ typedef enum hora_durable_event {
 typedef void (*hora_durable_notify_fn)(hora_durable *durable, hora_durable_event event, int64_t count,
                                        const hora_error *error, void *arg);
 
+/* Planned times of a recurring task that were skipped without a run. The struct and what it points to are
+ * valid during the call. */
+typedef struct hora_skipped {
+    /* sizeof(hora_skipped) of the library */
+    uint32_t struct_size;
+    /* the task, its handler and its key */
+    int64_t task_id;
+    const char *handler;
+    const char *key;
+    hora_skip_reason reason;
+    /* how many times, the first and the last of them */
+    int64_t count;
+    hora_instant first;
+    hora_instant last;
+    /* the planned time with which the task goes on; it may have passed, too. 0 means none, or that
+     * it counts from now (fixed_delay) */
+    hora_instant next;
+    /* 1, or more if earlier attempts of the firing have run */
+    int attempt;
+} hora_skipped;
+
+/* Receives what was skipped, after the store has recorded it. It runs on the thread of the node, before that
+ * starts the next firing of the task, and under a lock of the durable scheduler: it must return soon, and must
+ * not call functions for the durable scheduler. Of more than 10000 times, each call names a part. */
+typedef void (*hora_durable_skipped_fn)(hora_durable *durable, const hora_skipped *skipped, void *arg);
+
 /* Options of hora_durable_new. */
 typedef struct hora_durable_options {
     /* sizeof(hora_durable_options), set by HORA_DURABLE_OPTIONS */
@@ -794,6 +856,8 @@ typedef struct hora_durable_options {
     /* a virtual clock for tests: its boot-time line measures leases and delays. NULL means the clocks of the
      * machine. With `scheduler`, that must use the monotonic line of the same clock */
     hora_virtual_clock *clock;
+    /* receives planned times that were skipped, with notify_arg; NULL means none */
+    hora_durable_skipped_fn skipped;
 } hora_durable_options;
 
 /* HORA_DURABLE_OPTIONS(.threads = 4): an options literal. */

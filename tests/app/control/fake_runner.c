@@ -158,12 +158,12 @@ struct job_state *runner_find(const struct runner *runner, const char *name)
     return NULL;
 }
 
-struct run *runner_find_run(const struct runner *runner, const char *id, char *reason, size_t reason_size)
+struct run *runner_find_run(const struct runner *runner, const char *id, const struct run *ret_several[2])
 {
+    ret_several[0] = ret_several[1] = NULL;
     for (struct run *run = runner->runs; run != NULL; run = run->next)
         if (strncmp(run->id, id, strlen(id)) == 0)
             return run;
-    (void)snprintf(reason, reason_size, "there is no run %s", id);
     return NULL;
 }
 
@@ -399,10 +399,11 @@ void runner_request_pause(struct runner *runner, const char *job, bool pause, ui
 
 void runner_request_cancel(struct runner *runner, const char *run, reply_fn reply, void *arg)
 {
-    char reason[256];
+    const struct run *several[2];
     note("cancel %s", run);
-    if (runner_find_run(runner, run, reason, sizeof reason) == NULL)
-        answer(json_pack("{s:b, s:s}", "ok", 0, "error", reason), reply, arg);
+    if (runner_find_run(runner, run, several) == NULL)
+        answer(json_pack("{s:b, s:o}", "ok", 0, "error", json_sprintf("there is no run %s", run)), reply,
+               arg);
     else
         answer(json_pack("{s:b, s:s}", "ok", 1, "run", run), reply, arg);
 }

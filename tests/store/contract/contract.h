@@ -147,6 +147,8 @@ int change_key(hora__change_kind kind, const char *key);
 int change_id(hora__change_kind kind, int64_t id);
 int revive_key(const char *key, int64_t due);
 int retime_key(const char *key, int64_t due);
+/* Stops a firing that waits for another attempt, with the code 9 and the note "why". */
+int stop_firing(int64_t id, int64_t fence, int64_t next);
 
 /* A task as hora__backend_ops.list shows it, with texts that stay. */
 struct seen_task {

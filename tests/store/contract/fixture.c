@@ -56,6 +56,12 @@ int change_id(hora__change_kind kind, int64_t id)
     return change((hora__change){.kind = kind, .id = id});
 }
 
+int stop_firing(int64_t id, int64_t fence, int64_t next)
+{
+    return change((hora__change){
+        .kind = HORA__CHANGE_STOP, .id = id, .fence = fence, .due = next, .code = 9, .note = {"why", 3}});
+}
+
 int revive_key(const char *key, int64_t due)
 {
     return change((hora__change){.kind = HORA__CHANGE_REVIVE, .key = key, .due = due});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_change.c - the contract of changes: cancel, retime, pause, resume and revive, by key and by id */
+/* test_change.c - the contract of changes by key and by id: cancel, retime, pause, resume, revive, stop */
 #include "contract.h"
 
 /* The same change, by key or by id. */
@@ -359,6 +359,119 @@ CONTRACT(change_revive_the_latest_of_a_key)
     CHECK_OK(change_key(HORA__CHANGE_REVIVE, "a"));
     CHECK_INT(must_see(second).info.state, HORA_DURABLE_WAITING);
     CHECK_INT(must_see(first).info.state, HORA_DURABLE_DEAD);
+}
+
+/* ---- stop ---- */
+
+/* A claim whose run has failed, and which waits for another attempt in an hour. */
+static hora__claim make_retried(const hora__lease *node, const hora__put *put)
+{
+    put_one(put);
+    hora__claim claim = claim_one(node);
+    CHECK_INT(settle_one(node, SETTLE(claim, *node, RETRY, .due = now_us() + HOUR, .outcome = HORA_RUN_FAILED,
+                                      .code = 3, .gave_up = 2, .history = true)),
+              HORA__SETTLED_OK);
+    return claim;
+}
+
+CONTRACT(change_stop_a_series)
+{
+    hora__lease node = join();
+    hora__claim claim = make_retried(&node, &RECURRING(.key = "a", .history = true));
+    int64_t next = now_us() + 2 * HOUR;
+    CHECK_INT(stop_firing(claim.id, claim.fence, next), 1);
+    struct seen_task task = must_see(claim.id);
+    CHECK_INT(task.info.state, HORA_DURABLE_WAITING);
+    CHECK_TIME(task.planned, next);
+    CHECK_TIME(task.due, next);
+    CHECK_INT(task.info.attempts, 0);
+    CHECK_INT(task.info.firings, 1);
+    CHECK_INT(task.info.failures_in_a_row, 2);
+    CHECK_INT(task.info.last_code, 3);
+    CHECK_INT(read_history((hora_history_filter){.key = "a"}), 2);
+    const struct seen_record *record = &records[0];
+    CHECK_INT(record->record.outcome, HORA_RUN_STOPPED);
+    CHECK_INT(record->record.code, 9);
+    CHECK_INT(record->record.attempt, 1);
+    CHECK_INT(record->record.node, 0);
+    CHECK_TIME(record->planned, claim.planned);
+    CHECK_TIME(record->started, 0);
+    CHECK_NOW(record->ended, now_us());
+    CHECK_TEXT(record->note, "why");
+    char *before = snapshot();
+    CHECK_INT(stop_firing(claim.id, claim.fence, next), 0); /* it has ended */
+    CHECK_UNCHANGED(before);
+    CHECK_INT(claim_within(&node, 10, 3 * HOUR), 1);
+    CHECK_INT(exchanged.ret_claims[0].attempt, 1);
+}
+
+CONTRACT(change_stop_a_one_shot_task)
+{
+    hora__lease node = join();
+    hora__claim claim = make_retried(&node, &PUT(.key = "a", .history = true));
+    CHECK_INT(stop_firing(claim.id, claim.fence, now_us() + HOUR), 1);
+    CHECK_INT(count_tasks(), 0);
+    CHECK_INT(read_history((hora_history_filter){.outcome = HORA_RUN_STOPPED}), 1);
+    claim = make_retried(&node, &PUT(.key = "b"));
+    CHECK_INT(stop_firing(claim.id, claim.fence, now_us() + HOUR), 1);
+    CHECK_INT(read_history((hora_history_filter){.outcome = HORA_RUN_STOPPED}), 1); /* it has no records */
+}
+
+CONTRACT(change_stop_what_is_paused)
+{
+    hora__lease node = join();
+    hora__claim claim = make_retried(&node, &RECURRING(.key = "a"));
+    CHECK_INT(change_key(HORA__CHANGE_PAUSE, "a"), 1);
+    CHECK_INT(stop_firing(claim.id, claim.fence, now_us()), 1);
+    CHECK_INT(must_see(claim.id).info.state, HORA_DURABLE_PAUSED);
+    CHECK_INT(must_see(claim.id).info.attempts, 0);
+    CHECK_INT(claim_all(&node), 0);
+    CHECK_INT(change_key(HORA__CHANGE_RESUME, "a"), 1);
+    CHECK_INT(claim_one(&node).attempt, 1);
+}
+
+/* Only what waits for another attempt can be stopped, and only after the attempt that the caller has seen. */
+CONTRACT(change_stop_too_late)
+{
+    hora__lease node = join();
+    int64_t fresh = put_one(&RECURRING(.key = "fresh", AT(now_us() + HOUR)));
+    hora__claim claim = make_retried(&node, &RECURRING(.key = "a"));
+    char *before = snapshot();
+    CHECK_INT(stop_firing(fresh, 0, now_us()), 0);
+    CHECK_INT(stop_firing(claim.id, claim.fence + 1, now_us()), 0);
+    CHECK_INT(stop_firing(claim.id, claim.fence - 1, now_us()), 0);
+    CHECK_INT(stop_firing(123456, 1, now_us()), 0);
+    CHECK_UNCHANGED(before);
+    CHECK_OK(retime_key("fresh", now_us() + 5 * HOUR));
+    CHECK_INT(claim_within(&node, 10, 2 * HOUR), 1);
+    claim = exchanged.ret_claims[0];
+    CHECK_INT(claim.attempt, 2);
+    before = snapshot();
+    CHECK_INT(stop_firing(claim.id, claim.fence, now_us()), 0);
+    CHECK_INT(stop_firing(claim.id, claim.fence - 1, now_us()), 0);
+    CHECK_UNCHANGED(before);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, DONE)), HORA__SETTLED_OK);
+}
+
+/* A run that may overlap ends alone. */
+CONTRACT(change_stop_what_was_forked)
+{
+    hora__lease node = join();
+    int64_t id = put_one(&RECURRING(.key = "a", .history = true)), later = now_us() + 5 * HOUR;
+    hora__claim claim = claim_one(&node);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, FORK, .planned = later, .due = later, .overlap_max = 2)),
+              HORA__SETTLED_OK);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, RETRY, .due = now_us() + HOUR, .outcome = HORA_RUN_FAILED,
+                                       .history = true)),
+              HORA__SETTLED_OK);
+    CHECK_INT(count_tasks(), 2);
+    CHECK_INT(stop_firing(id, claim.fence, now_us() + 2 * HOUR), 1);
+    CHECK_INT(count_tasks(), 1);
+    CHECK(see_key("a", &seen));
+    CHECK_TIME(seen.planned, later);
+    CHECK_INT(read_history((hora_history_filter){.outcome = HORA_RUN_STOPPED}), 1);
+    CHECK_TEXT(records[0].key, "a");
+    CHECK_TIME(records[0].planned, claim.planned);
 }
 
 CONTRACT(change_survives_closing)

@@ -705,3 +705,55 @@ CONTRACT(settle_survives_closing)
     reopen();
     CHECK_UNCHANGED(before);
 }
+
+/* ---- handing back ---- */
+
+/* What a handler hands back has not used an attempt, and the next claim of the planned time says so. */
+CONTRACT(settle_release_by_a_handler)
+{
+    hora__lease node = join();
+    for (int i = 0; i < 2; i++) {
+        put_one(i == 0 ? &PUT(.key = "a", .history = true) : &RECURRING(.key = "a", .history = true));
+        hora__claim claim = claim_one(&node);
+        CHECK(!claim.handed_back);
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, RELEASE, .ran_planned = 0)), HORA__SETTLED_OK);
+        claim = claim_one(&node);
+        CHECK_INT(claim.attempt, 1);
+        CHECK(!claim.handed_back); /* by the node itself */
+        int64_t planned = claim.planned, fence = claim.fence;
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, RELEASE)), HORA__SETTLED_OK);
+        for (int k = 0; k < 2; k++) {
+            claim = claim_one(&node);
+            CHECK_INT(claim.attempt, 1);
+            CHECK(claim.handed_back);
+            CHECK_TIME(claim.planned, planned);
+            CHECK(claim.fence > fence);
+            CHECK_INT(settle_one(&node, SETTLE(claim, node, RELEASE, .ran_planned = 0)), HORA__SETTLED_OK);
+        }
+        CHECK_INT(read_history((hora_history_filter){.key = "a"}), 0);
+        claim = claim_one(&node);
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, RETRY, .due = now_us())), HORA__SETTLED_OK);
+        claim = claim_one(&node);
+        CHECK_INT(claim.attempt, 2);
+        CHECK_INT(settle_one(&node, SETTLE(claim, node, RELEASE)), HORA__SETTLED_OK);
+        claim = claim_one(&node);
+        CHECK_INT(claim.attempt, 2); /* the first one had begun */
+        CHECK_INT(settle_one(&node, i == 0 ? SETTLE(claim, node, DONE)
+                                           : SETTLE(claim, node, ADVANCE, .planned = planned + SECOND,
+                                                    .due = planned + SECOND)),
+                  HORA__SETTLED_OK);
+    }
+    CHECK_INT(claim_within(&node, 10, HOUR), 1);
+    CHECK(!exchanged.ret_claims[0].handed_back); /* another planned time */
+}
+
+CONTRACT(settle_handed_back_survives_closing)
+{
+    NEEDS_SHARED;
+    hora__lease node = join();
+    put_one(&RECURRING(.key = "a"));
+    hora__claim claim = claim_one(&node);
+    CHECK_INT(settle_one(&node, SETTLE(claim, node, RELEASE)), HORA__SETTLED_OK);
+    reopen();
+    CHECK(claim_one(&node).handed_back);
+}

@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 STORE_TEST(a_task_without_a_time_runs_at_once)
@@ -186,6 +187,96 @@ STORE_TEST(missed_firings_are_made_up_once_all_or_not_at_all)
         CHECK_INT(hora_store_cancel(f.store, "tenths", 0, NULL), HORA_CANCEL_REMOVED);
         fixture_close(&f);
     }
+}
+
+/* The latest report of skipped times, and how many there were. */
+typedef struct skip_report {
+    hora_skipped last;
+    char key[64];
+    _Atomic int count;
+} skip_report;
+
+static void note_skipped(hora_durable *durable, const hora_skipped *skipped, void *arg)
+{
+    skip_report *report = arg;
+    CHECK(durable != NULL && strcmp(skipped->handler, "run") == 0);
+    report->last = *skipped;
+    snprintf(report->key, sizeof report->key, "%s", skipped->key);
+    atomic_fetch_add(&report->count, 1);
+}
+
+static int read_code(const hora_run_record *record, void *arg)
+{
+    *(int *)arg = record->outcome == HORA_RUN_SKIPPED ? record->code : -1;
+    return 1;
+}
+
+STORE_TEST(skipped_times_are_reported_once_they_are_recorded)
+{
+    static const struct {
+        hora_missed missed;
+        hora_ns grace;
+        hora_skip_reason reason;
+        int64_t count;
+        double last, next;
+    } cases[] = {{HORA_MISSED_SKIP, 0, HORA_SKIP_MISSED, 5, 50, 60},
+                 {HORA_MISSED_ONCE, 0, HORA_SKIP_MISSED, 4, 40, 50},
+                 {HORA_MISSED_ONCE, HORA_SECONDS(2), HORA_SKIP_LATE, 5, 50, 60},
+                 {HORA_MISSED_BURST, HORA_SECONDS(20), HORA_SKIP_LATE, 3, 30, 40},
+                 {HORA_MISSED_BURST, 0, HORA_SKIP_MISSED, 0, 0, 0}};
+    for (int i = 0; i < 10; i++) {
+        fixture f;
+        skip_report report = {.count = 0};
+        int k = i / 2, code = 0;
+        fixture_open(&f, address, HORA_DURABLE_OPTIONS(.skipped = note_skipped, .notify_arg = &report));
+        hora_durable_task task = HORA_INIT(hora_durable_task);
+        task.handler = "run";
+        task.key = "tenths";
+        task.at = (hora_instant){FIXTURE_START + HORA_SECONDS(10)};
+        task.fixed_rate = i % 2 == 0 ? HORA_SECONDS(10) : 0;
+        task.cron = i % 2 == 0 ? NULL : "*/10 * * * * *";
+        task.missed = cases[k].missed;
+        task.grace = cases[k].grace;
+        task.history = true;
+        fixture_put(&f, &task);
+        CHECK_OK(hora_virtual_clock_advance(f.clock, HORA_SECONDS(55))); /* no node is up */
+        fixture_start(&f);
+        fixture_run(&f, HORA_SECONDS(2));
+        CHECK_INT(report.count, cases[k].count > 0);
+        if (cases[k].count > 0) {
+            CHECK(strcmp(report.key, "tenths") == 0);
+            CHECK_INT(report.last.reason, cases[k].reason);
+            CHECK_INT(report.last.count, cases[k].count);
+            CHECK_INT(report.last.attempt, 1);
+            CHECK(fixture_seconds(report.last.first) == 10);
+            CHECK(fixture_seconds(report.last.last) == cases[k].last);
+            CHECK(fixture_seconds(report.last.next) == cases[k].next);
+            CHECK_INT(hora_store_history(f.store, HORA_HISTORY_FILTER(.outcome = HORA_RUN_SKIPPED), read_code,
+                                         &code, NULL),
+                      1);
+            CHECK_INT(code, cases[k].reason);
+        }
+        CHECK_INT(hora_store_cancel(f.store, "tenths", 0, NULL), HORA_CANCEL_REMOVED);
+        fixture_close(&f);
+    }
+}
+
+STORE_TEST(a_time_that_finds_too_many_others_is_reported)
+{
+    fixture f;
+    skip_report report = {.count = 0};
+    fixture_open(&f, address, HORA_DURABLE_OPTIONS(.skipped = note_skipped, .notify_arg = &report));
+    fixture_start(&f);
+    f.takes = HORA_SECONDS(25);
+    fixture_put(&f, HORA_DURABLE_TASK(.handler = "run", .key = "tenths", .fixed_rate = HORA_SECONDS(10),
+                                      .count = 3, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2));
+    fixture_run(&f, HORA_SECONDS(60));
+    CHECK_INT(f.run_count, 2);
+    CHECK_INT(report.count, 1);
+    CHECK_INT(report.last.reason, HORA_SKIP_OVERLAP);
+    CHECK_INT(report.last.count, 1);
+    CHECK(fixture_seconds(report.last.first) == 20 && fixture_seconds(report.last.last) == 20);
+    fixture_close(&f);
 }
 
 STORE_TEST(cancel_pause_resume_and_retime)

@@ -54,6 +54,61 @@ static void open_script(fixture *f, script *own, const char *address, const says
     fixture_start(f);
 }
 
+/* Hands the first run back, and lets the others succeed. */
+typedef struct hesitation {
+    _Atomic int runs;
+    int attempts[4];
+    bool handed_back[4];
+    int64_t fences[4];
+} hesitation;
+
+static int hesitate(const hora_run *run, void *arg)
+{
+    hesitation *own = arg;
+    int index = atomic_fetch_add(&own->runs, 1);
+    if (index < 4) {
+        own->attempts[index] = run->attempt;
+        own->handed_back[index] = run->handed_back;
+        own->fences[index] = run->fence;
+    }
+    CHECK_ERROR(hora_run_hand_back(NULL), HORA_EINVAL);
+    if (index == 0)
+        CHECK_OK(hora_run_hand_back(run));
+    return index == 0 ? HORA_EFAILED : 0;
+}
+
+static int count_record(const hora_run_record *record, void *arg)
+{
+    CHECK_INT(record->attempt, 1);
+    ++*(int *)arg;
+    return 0;
+}
+
+STORE_TEST(a_run_that_is_handed_back_does_not_count)
+{
+    fixture f;
+    hesitation own = {.runs = 0};
+    hora_durable_status status = HORA_INIT(hora_durable_status);
+    int records = 0;
+    fixture_open(&f, address, NULL);
+    CHECK_OK(hora_durable_add_handler(f.durable, "hesitate", hesitate, &own, NULL, NULL));
+    fixture_start(&f);
+    fixture_put(&f, HORA_DURABLE_TASK(.handler = "hesitate", .key = "a", .fixed_rate = HORA_SECONDS(10),
+                                      .count = 2, .max_attempts = 1, .history = true));
+    fixture_run(&f, HORA_SECONDS(30));
+    CHECK_INT(own.runs, 3);
+    CHECK_INT(own.attempts[0], 1);
+    CHECK_INT(own.attempts[1], 1);
+    CHECK(!own.handed_back[0] && own.handed_back[1] && !own.handed_back[2]);
+    CHECK(own.fences[1] > own.fences[0]);
+    CHECK_OK(hora_store_history(f.store, NULL, count_record, &records, NULL));
+    CHECK_INT(records, 2);
+    CHECK_OK(hora_durable_get_status(f.durable, &status));
+    CHECK_INT(status.succeeded, 2);
+    CHECK_INT(status.failed, 0);
+    fixture_close(&f);
+}
+
 STORE_TEST(a_handler_sets_the_pause_before_the_next_attempt)
 {
     static const says lines[] = {{HORA_EFAILED, HORA_SECONDS(5), 0},
