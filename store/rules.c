@@ -505,7 +505,7 @@ void hora__rules_after(const hora__definition *definition, const hora_trigger *n
     hora__claim own = *claim;
     own.forked |= definition->overlap == HORA_OVERLAP_ALLOW && is_recurring(definition);
     hora__settle settle;
-    if (end->hands_back && asked != HORA__SETTLE_START) {
+    if (end->hands_back && definition->delivery != HORA_AT_MOST_ONCE) {
         *ret_settle = settlement(claim, HORA__SETTLE_RELEASE);
         return;
     }
