@@ -270,8 +270,12 @@ static void report_end(const struct ending *ending)
         break;
     case RESULT_LOST:
     default:
-        event_report(runner, EVENT_WARNING, "lost", job, fields, "%s after %.3f s: it will be repeated", how,
-                     seconds);
+        if (ending->code == CODE_NOT_BEGUN)
+            event_report(runner, EVENT_INFO, "lost", job, fields, "%s before it began: it is handed back",
+                         how);
+        else
+            event_report(runner, EVENT_WARNING, "lost", job, fields, "%s after %.3f s: it will be repeated",
+                         how, seconds);
         break;
     }
     if (ending->is_given_up)
@@ -287,6 +291,8 @@ static void count_end(const struct ending *ending)
     if (state == NULL || run->hook != NULL)
         return;
     loop_timer_cancel(&state->next_timer); /* of overlap.c */
+    if (ending->code == CODE_NOT_BEGUN)
+        return; /* it has not ended: it will come again */
     int64_t *const counters[] = {[RESULT_SUCCEEDED] = &state->succeeded,
                                  [RESULT_FAILED] = ending->is_final ? &state->failed : &state->retries,
                                  [RESULT_SKIPPED] = &state->skipped,
