@@ -74,6 +74,12 @@ hora_instant job_next_time(const struct job *job, hora_instant after)
     return (hora_instant){(after.ns / HORA_SECONDS(60) + 1) * HORA_SECONDS(60)};
 }
 
+/* Jobs of the driver have no triggers but delays. */
+bool job_has_delay(const struct job *job)
+{
+    return job->trigger_count > 0;
+}
+
 /* ---- commands ---- */
 
 static const char *text_of(const json_t *command, const char *name)
