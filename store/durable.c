@@ -307,10 +307,11 @@ int hora_durable_add_trigger(hora_durable *durable, const char *name, hora_trigg
         error = hora__store_refuse(reason, HORA_EINVAL, "trigger", "trigger is NULL");
     if (error < 0)
         return error;
-    hora__named_trigger *named = malloc(sizeof *named + strlen(name) + 1);
+    size_t size = strlen(name) + 1;
+    hora__named_trigger *named = malloc(sizeof *named + size);
     if (named == NULL)
         return hora__store_refuse(reason, HORA_ENOMEM, NULL, "out of memory");
-    *named = (hora__named_trigger){strcpy((char *)(named + 1), name), trigger};
+    *named = (hora__named_trigger){memcpy(named + 1, name, size), trigger};
     pthread_mutex_lock(&durable->lock);
     error = add_trigger(durable, named, reason);
     pthread_mutex_unlock(&durable->lock);

@@ -419,8 +419,9 @@ struct job_log_file *job_log_open(const char *directory, const char *job, int64_
     char *path = job_log_path(directory, job);
     struct job_log_file *log = job_log_find_open(path);
     if (log == NULL) {
-        log = memory(sizeof *log + strlen(path) + 1);
-        *log = (struct job_log_file){.path = strcpy((char *)(log + 1), path)};
+        size_t size = strlen(path) + 1;
+        log = memory(sizeof *log + size);
+        *log = (struct job_log_file){.path = memcpy(log + 1, path, size)};
         if (tsearch(log, &open_logs, compare_paths) == NULL)
             out_of_memory();
     }
