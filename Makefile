@@ -91,17 +91,20 @@ format:
 	@tools/setup --optional lint
 	clang-format-19 -i $$(find include src store app tests examples bench python -name '*.[ch]')
 
-# What is installed is built in build/install. It is built again only if one of its files is newer, or if the
-# prefix is another one. So "make build && sudo make install" builds nothing as root.
+# What is installed is built in build/install. It is built again only if one of its files is newer, if the
+# prefix is another one, or if libraries of the job runner were installed meanwhile. So "make build && sudo make
+# install" builds nothing as root.
 installed = $(shell find $(wildcard CMakeLists.txt CMakePresets.json LICENSE README.md CHANGELOG.md app \
 	cmake docs examples include man packaging src store tools/gen-man tools/apitext.py tools/publicapi.py \
 	tools/csource.py) -type f)
 
-build/install/prefix: force
-	@mkdir -p build/install
-	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@
+built_for = $(PREFIX) $(wildcard $(addprefix /usr/include/,sqlite3.h yaml.h jansson.h))
 
-build/install/built: $(installed) build/install/prefix
+build/install/built_for: force
+	@mkdir -p build/install
+	@echo '$(built_for)' | cmp -s - $@ || echo '$(built_for)' >$@
+
+build/install/built: $(installed) build/install/built_for
 	@tools/setup --check build
 	$(call configure,install) -DCMAKE_INSTALL_PREFIX='$(PREFIX)' >/dev/null
 	$(call build,install)
