@@ -28,7 +28,6 @@ bool request_has_tags(struct request *request);
 /* Returns true if a job has all tags of the request. */
 bool request_wants(const struct request *request, const struct job *job);
 
-
 /* ---- one file each ---- */
 
 void next_request(struct request *request);    /* timeline.c */
