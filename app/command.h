@@ -31,7 +31,7 @@ __attribute__((format(printf, 1, 2))) int complain(const char *format, ...);
 int complain_help(void);
 
 /* Prints that there is no memory, and exits. */
-_Noreturn void out_of_memory(void);
+__attribute__((noreturn)) void out_of_memory(void);
 
 /* Allocates memory with arbitrary contents, which the caller frees. If there is none, prints an error and
  * exits. */

@@ -95,9 +95,9 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static char lower(char letter)
+static int lower(char letter)
 {
-    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+    return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter;
 }
 
 /* Compares the first bytes of two texts. Upper and lower case are the same. */

@@ -95,13 +95,12 @@ static void known(void *arg)
     int lost = past->lost;
     run->failed_attempts = past->failed;
     past_free(past);
-    if (run->stop != STOP_NOT) {
-        run_proceed(run);
-    } else if (was_lost && run->job->on_crash != CRASH_RERUN) {
+    bool may_run = run->stop == STOP_NOT;
+    if (may_run && was_lost && run->job->on_crash != CRASH_RERUN) {
         bool skips = run->job->on_crash == CRASH_SKIP;
         run_explain(run, "an earlier attempt was interrupted, and on_crash is %s", skips ? "skip" : "fail");
         run_finish(run, skips ? RESULT_SKIPPED : RESULT_FAILED);
-    } else if (lost >= MAX_CRASHES) {
+    } else if (may_run && lost >= MAX_CRASHES) {
         run_explain(run, "%d attempts were interrupted", lost);
         run_finish(run, RESULT_FAILED);
     } else {

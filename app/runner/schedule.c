@@ -412,7 +412,9 @@ static int put_tasks(struct agreement *agreement, hora_error *reason)
 static int stop_waiting(const struct agreement *agreement, struct found *found, const struct wanted *wanted,
                         hora_error *reason)
 {
-    hora_instant next = wanted == NULL ? (hora_instant){JOB_PARKED} : next_time(agreement, wanted);
+    hora_instant next = {JOB_PARKED};
+    if (wanted != NULL)
+        next = next_time(agreement, wanted);
     char *text = text_format("its job was %s before attempt %d", wanted == NULL ? "removed" : "changed",
                              found->attempts + 1);
     char *note = stopped_note(agreement->runner, text);
