@@ -414,7 +414,7 @@ hora__before hora__rules_before(const hora__definition *definition, const hora_t
         *ret_settle = settlement(claim, HORA__SETTLE_DONE);
         return HORA__BEFORE_SKIP;
     }
-    /* A claim of HORA_AT_MOST_ONCE that was lost has not started: START would have ended it. */
+    /* A claim of HORA_AT_MOST_ONCE that was lost has not started: no firing with START is claimed again. */
     if (claim->attempt > definition->max_attempts && definition->delivery != HORA_AT_MOST_ONCE &&
         !HORA__STORE_FAULT(ATTEMPTS_UNLIMITED)) {
         *ret_settle = used_up(definition, next, claim, now);
