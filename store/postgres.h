@@ -72,6 +72,7 @@ typedef enum hora__pg_statement {
     HORA__PG_RENEW,
     HORA__PG_CHECK_LEASE,
     HORA__PG_LOCK_FIRINGS,
+    HORA__PG_SETTLE_DONE,
     HORA__PG_SETTLE,
     HORA__PG_SETTLE_FULL,
     HORA__PG_FORK,

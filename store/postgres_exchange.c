@@ -52,6 +52,14 @@ static hora__bytes settle_note(const void *items, size_t index)
     return SETTLE_OF(items, index)->note;
 }
 
+static void add_integers(hora__pg_parameters *parameters, const hora__pg_integer_fn *fields,
+                         size_t field_count, const hora__settle *const *settles, size_t count)
+{
+    hora__pg_parameters_reset(parameters);
+    for (size_t i = 0; i < field_count; i++)
+        hora__pg_add_integers(parameters, count, fields[i], settles);
+}
+
 void hora__pg_settle_parameters(hora__pg_parameters *parameters, const hora__settle *const *settles,
                                 size_t count)
 {
@@ -59,19 +67,21 @@ void hora__pg_settle_parameters(hora__pg_parameters *parameters, const hora__set
         settle_id,      settle_owner,   settle_fence,   settle_kind,        settle_planned,
         settle_due,     settle_after,   settle_outcome, settle_code,        settle_run_us,
         settle_gave_up, settle_history, settle_attempt, settle_ran_planned, settle_skipped};
-    hora__pg_parameters_reset(parameters);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        hora__pg_add_integers(parameters, count, fields[i], settles);
+    add_integers(parameters, fields, sizeof fields / sizeof fields[0], settles, count);
     hora__pg_add_byteas(parameters, count, settle_note, settles);
+}
+
+static void done_parameters(hora__pg_parameters *parameters, const hora__settle *const *settles, size_t count)
+{
+    static const hora__pg_integer_fn fields[] = {settle_id, settle_owner, settle_fence};
+    add_integers(parameters, fields, sizeof fields / sizeof fields[0], settles, count);
 }
 
 static void fork_parameters(hora__pg_parameters *parameters, const hora__settle *const *settles, size_t count)
 {
     static const hora__pg_integer_fn fields[] = {settle_id,  settle_owner, settle_fence,      settle_planned,
                                                  settle_due, settle_after, settle_overlap_max};
-    hora__pg_parameters_reset(parameters);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        hora__pg_add_integers(parameters, count, fields[i], settles);
+    add_integers(parameters, fields, sizeof fields / sizeof fields[0], settles, count);
 }
 
 /* ---- the request ---- */
@@ -80,7 +90,8 @@ static void fork_parameters(hora__pg_parameters *parameters, const hora__settle 
 struct group {
     size_t first, count;
     bool forks;
-    int result; /* index of its result */
+    bool is_done; /* all are DONE */
+    int result;   /* index of its result */
 };
 
 /* The second settlement of a firing in one exchange, such as DONE after START, is in a statement of its own.
@@ -139,8 +150,10 @@ static void make_groups(struct request *request, struct sorted *sorted, size_t c
             continue;
         if (i == 0 || sorted[i].group != sorted[i - 1].group)
             request->groups[request->group_count++] =
-                (struct group){.first = i, .forks = sorted[i].group % 2 == 1};
-        request->groups[request->group_count - 1].count++;
+                (struct group){.first = i, .forks = sorted[i].group % 2 == 1, .is_done = true};
+        struct group *group = &request->groups[request->group_count - 1];
+        group->count++;
+        group->is_done &= sorted[i].settle->kind == HORA__SETTLE_DONE;
     }
 }
 
@@ -201,6 +214,9 @@ static void send_settles(struct request *request)
         if (group->forks) {
             fork_parameters(parameters, settles, group->count);
             statement = HORA__PG_FORK;
+        } else if (group->is_done && !request->is_full && !request->is_locked) {
+            done_parameters(parameters, settles, group->count);
+            statement = HORA__PG_SETTLE_DONE;
         } else {
             hora__pg_settle_parameters(parameters, settles, group->count);
         }
@@ -433,7 +449,7 @@ static int exchange_once(struct request *request, hora_error *reason)
     if (divided && request->link->failed == request->lease_result)
         return hora__store_refuse(reason, HORA_EEXPIRED, NULL, "the lease of node %lld has ended",
                                   (long long)request->lease->node);
-    if (divided) { /* a settlement has met a change of another transaction */
+    if (divided) { /* a settlement has met a change of another transaction, or is not the most frequent case */
         request->is_locked = true;
         return HORA_EAGAIN;
     }

@@ -39,15 +39,15 @@ static const struct {
     hora__pg_statement statement;
     int parameters;
 } hot[] = {
-    {HORA__PG_PUT_INSERT, 12},  {HORA__PG_PUT_LOCK, 1},     {HORA__PG_PUT_REPLACE, 14},
-    {HORA__PG_SERIES_FREE, 1},  {HORA__PG_SERIES_SWEEP, 1}, {HORA__PG_FIND_KEY, 1},
-    {HORA__PG_FIND_ID, 1},      {HORA__PG_FIND_SERIES, 1},  {HORA__PG_CANCEL, 1},
-    {HORA__PG_RETIME, 2},       {HORA__PG_TAKE, 3},         {HORA__PG_PAUSE, 1},
-    {HORA__PG_RESUME, 1},       {HORA__PG_LOCK_FIRINGS, 1}, {HORA__PG_SETTLE, 16},
-    {HORA__PG_SETTLE_FULL, 16}, {HORA__PG_FORK, 7},         {HORA__PG_CLAIM, 6},
-    {HORA__PG_CLAIMED, 6},      {HORA__PG_STATE, 6},        {HORA__PG_RELEASE, 3},
-    {HORA__PG_DELETE_NODES, 1}, {HORA__PG_LIST_KEY, 6},     {HORA__PG_LIST, 5},
-    {HORA__PG_RENEW, 3},        {HORA__PG_CHECK_LEASE, 2},
+    {HORA__PG_PUT_INSERT, 12}, {HORA__PG_PUT_LOCK, 1},     {HORA__PG_PUT_REPLACE, 14},
+    {HORA__PG_SERIES_FREE, 1}, {HORA__PG_SERIES_SWEEP, 1}, {HORA__PG_FIND_KEY, 1},
+    {HORA__PG_FIND_ID, 1},     {HORA__PG_FIND_SERIES, 1},  {HORA__PG_CANCEL, 1},
+    {HORA__PG_RETIME, 2},      {HORA__PG_TAKE, 3},         {HORA__PG_PAUSE, 1},
+    {HORA__PG_RESUME, 1},      {HORA__PG_LOCK_FIRINGS, 1}, {HORA__PG_SETTLE, 16},
+    {HORA__PG_SETTLE_DONE, 3}, {HORA__PG_SETTLE_FULL, 16}, {HORA__PG_FORK, 7},
+    {HORA__PG_CLAIM, 6},       {HORA__PG_CLAIMED, 6},      {HORA__PG_STATE, 6},
+    {HORA__PG_RELEASE, 3},     {HORA__PG_DELETE_NODES, 1}, {HORA__PG_LIST_KEY, 6},
+    {HORA__PG_LIST, 5},        {HORA__PG_RENEW, 3},        {HORA__PG_CHECK_LEASE, 2},
 };
 
 /* Explains a prepared statement with NULL for each parameter; *ret_plan is the whole plan. */
@@ -71,7 +71,8 @@ static void explain(PGconn *connection, const char *name, int parameters, char *
 /* Whether a statement gets the ids of its firings. The index of owners finds all firings of a node. */
 static bool has_ids(hora__pg_statement statement)
 {
-    return statement == HORA__PG_SETTLE || statement == HORA__PG_SETTLE_FULL || statement == HORA__PG_FORK ||
+    return statement == HORA__PG_SETTLE_DONE || statement == HORA__PG_SETTLE ||
+           statement == HORA__PG_SETTLE_FULL || statement == HORA__PG_FORK ||
            statement == HORA__PG_LOCK_FIRINGS;
 }
 
