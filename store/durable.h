@@ -115,7 +115,8 @@ struct hora_durable {
     pthread_mutex_t lock;
     hora__node *node;
     hora__durable_phase phase;
-    bool leave_now; /* do not wait for runs any longer */
+    hora_ns sleeps_until; /* the node's thread sleeps, at most until this; INT64_MIN: it is about to look */
+    bool leave_now;       /* do not wait for runs any longer */
     bool connected;
     int leave_error;              /* of the last call to the store */
     hora__firing *running;        /* also detached ones */

@@ -344,13 +344,12 @@ typedef enum step {
     STEP_LEAVE,
 } step;
 
-/* Decides what to do now, or until when to sleep. */
-static step decide(loop *state, hora_ns *ret_until)
+/* Decides what to do now, or until when to sleep. Requires the lock. */
+static step decide_locked(const loop *state, hora_ns *ret_until)
 {
     *ret_until = HORA_FOREVER;
-    hora_durable *durable = state->durable;
+    const hora_durable *durable = state->durable;
     hora_ns now = hora__durable_now(durable);
-    pthread_mutex_lock(&durable->lock);
     bool joined = hora__node_lease(durable->node) != NULL;
     bool stopping = durable->phase == HORA__DURABLE_STOPPING;
     bool empty = hora__node_is_empty(durable->node);
@@ -359,7 +358,6 @@ static step decide(loop *state, hora_ns *ret_until)
     /* Without a lease, outcomes may never be written: the store may be gone for good. */
     bool cannot_wait = !has_lease && hora__node_get_counts(durable->node).running == 0;
     bool leave = stopping && (empty || durable->leave_now || cannot_wait);
-    pthread_mutex_unlock(&durable->lock);
     if (stopping && !state->drained)
         return STEP_DRAIN;
     if (leave)
@@ -377,6 +375,16 @@ static step decide(loop *state, hora_ns *ret_until)
     if (next <= now)
         return joined ? STEP_EXCHANGE : STEP_JOIN;
     return reap_at <= now ? STEP_REAP : STEP_SLEEP;
+}
+
+static step decide(loop *state, hora_ns *ret_until)
+{
+    hora_durable *durable = state->durable;
+    pthread_mutex_lock(&durable->lock);
+    step next = decide_locked(state, ret_until);
+    durable->sleeps_until = next == STEP_SLEEP ? *ret_until : INT64_MIN;
+    pthread_mutex_unlock(&durable->lock);
+    return next;
 }
 
 static void drain(loop *state)

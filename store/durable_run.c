@@ -95,9 +95,19 @@ static hora__run_end end_of(const hora__firing *firing, int code)
     return end;
 }
 
+/* Wakes the node's thread, unless it will look at the node anyway before the next exchange is due: many
+ * firings end between two exchanges. Requires the lock. */
+static void wake_for_exchange(hora_durable *durable, hora_ns now)
+{
+    bool stopping = durable->phase != HORA__DURABLE_STARTED; /* the thread waits for the last run */
+    if (stopping || hora__node_next_exchange(durable->node, now) < durable->sleeps_until)
+        hora__durable_wake(durable);
+}
+
 char *hora__firing_settle(hora__firing *firing, int code, bool settled)
 {
     hora_durable *durable = firing->durable;
+    hora_ns now = hora__durable_now(durable);
     const hora__run_end end = end_of(firing, code);
     char *note = firing->note;
     *firing->link_running = firing->next_running;
@@ -106,9 +116,9 @@ char *hora__firing_settle(hora__firing *firing, int code, bool settled)
     firing->thread = hora_thread_unref(firing->thread);
     if (firing->call != NULL)
         firing->call->firing = NULL;
-    hora__node_ended(durable->node, &firing->held, &end, settled, hora__durable_now(durable));
+    hora__node_ended(durable->node, &firing->held, &end, settled, now);
     hora__durable_changed(durable);
-    hora__durable_wake(durable);
+    wake_for_exchange(durable, now);
     return note;
 }
 
