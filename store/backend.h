@@ -251,6 +251,8 @@ typedef struct hora__exchange {
      * those of a commit whose reply was lost, and those whose settlement a failover has lost, would stay
      * claimed as long as the node lives */
     bool resume;
+    /* Read the clock once more after the commit, which may wait for the disk: see clock_estimate.h */
+    bool reads_clock;
     const hora__settle *settles;
     size_t settle_count;
     hora__settled *ret_settled; /* array of settle_count, provided by the caller */
@@ -267,7 +269,11 @@ typedef struct hora__exchange {
 
     const hora__claim *ret_claims; /* by lane, due and id */
     size_t ret_claim_count;
+    /* the store's clock before it looked for firings to claim: with limits that are not exhausted, all that are
+     * due up to ret_begin + horizon_us are claimed, unless they wait for other nodes */
+    int64_t ret_begin;
     int64_t ret_now;        /* the store's clock, as late as possible in the transaction */
+    int64_t ret_now_after;  /* reads_clock: the same after the commit; otherwise it may be ret_now */
     int64_t ret_lease_left; /* us until the lease ends */
     /* earliest due, from `low` on, of a firing of any handler that still waits; HORA__NEVER: none */
     int64_t ret_next_due[HORA__LANES];

@@ -20,11 +20,13 @@ static hora_ns less(hora_ns a, hora_ns b)
 }
 
 int64_t hora__clock_estimate_add(hora__clock_estimate *estimate, hora_ns sent, hora_ns received,
-                                 int64_t now_us)
+                                 int64_t first_us, int64_t last_us)
 {
     assert(received >= sent);
-    hora_ns now = hora__ns_of_us(now_us);
-    hora_ns low = less(now, received), high = less(hora__sum(now, 999), sent);
+    hora_ns low = less(hora__ns_of_us(last_us), received);
+    hora_ns high = less(hora__sum(hora__ns_of_us(first_us), 999), sent);
+    if (low > high) /* the clock was set between the two readings: the last one counts */
+        high = less(hora__sum(hora__ns_of_us(last_us), 999), sent);
     if (HORA__STORE_FAULT(STARTS_EARLY))
         low += (received - sent) / 2;
     hora__clock_estimate old = *estimate;

@@ -493,7 +493,7 @@ static int exchange_locked(hora__memory *memory, const hora__lease *lease, hora_
     exchange->ret_claim_count = node->claim_count;
     exchange->ret_cancelled = node->cancelled;
     exchange->ret_cancelled_count = node->cancelled_count;
-    exchange->ret_now = now;
+    exchange->ret_begin = exchange->ret_now = exchange->ret_now_after = now;
     exchange->ret_lease_left = node->lease_end - now;
     exchange->ret_reap = others_have_ended(memory, node, now);
     return 0;

@@ -181,6 +181,15 @@ static void set_limits(const hora__node *node, int64_t credit, bool all, hora_ns
         limits[0] = (int)credit;
 }
 
+/* Whether the request is about firings, whose times need a precise estimate of the store's clock. */
+static bool is_about_firings(const hora__node *node, hora_ns now)
+{
+    bool is_about = node->sent_count > 0 || in_sight_at(node, node->woken_due) <= now;
+    for (int lane = 0; lane < HORA__LANES; lane++)
+        is_about |= in_sight_at(node, node->next_due[lane]) <= now;
+    return is_about;
+}
+
 void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
 {
     assert(node->joined && !node->busy);
@@ -203,6 +212,7 @@ void hora__node_prepare(hora__node *node, hora_ns now, hora__exchange *exchange)
     add_handed_back(node);
     size_t ends = add_settles(node, now);
     exchange->settle_count = node->sent_count;
+    exchange->reads_clock = is_about_firings(node, now);
     /* Claims of a request that resumes would be among those that are handed back. */
     if (!exchange->resume)
         set_limits(node, credit_of(node, ends), full || woken, now, exchange->claim_limit);
@@ -349,7 +359,7 @@ static void leave_lane(hora__node *node, int lane, int64_t store_now)
 static void note_lanes(hora__node *node, const hora__exchange *exchange, hora_ns received,
                        const int counts[static HORA__LANES], const int64_t latest[static HORA__LANES])
 {
-    int64_t sight = hora__sum(exchange->ret_now, exchange->horizon_us);
+    int64_t sight = hora__sum(exchange->ret_begin, exchange->horizon_us);
     hora_ns poll = node->config.horizon / 2;
     poll = least(poll > POLL_LEAST ? poll : POLL_LEAST, node->config.look_every);
     node->look_at = HORA_FOREVER;
@@ -403,7 +413,8 @@ int hora__node_exchanged(hora__node *node, hora_ns sent, hora_ns received, const
     node->counts.exchanges++;
     if (exchange->resume)
         node->resume = false;
-    int64_t step = hora__clock_estimate_add(&node->clock, sent, received, exchange->ret_now);
+    int64_t step =
+        hora__clock_estimate_add(&node->clock, sent, received, exchange->ret_begin, exchange->ret_now_after);
     extend_lease(node, sent, received, exchange, step);
     int stale = take_answers(node, exchange, received);
     count_claims(exchange, counts, latest);

@@ -109,7 +109,7 @@ struct request {
     bool is_full;   /* records or dead tasks are written */
     bool is_locked; /* rows are locked before they are settled */
     hora__pg_parameters parameters;
-    int lease_result, claim_result[HORA__LANES + 1], state_result; /* -1: none */
+    int lease_result, claim_result[HORA__LANES + 1], state_result, now_result; /* -1: none */
     int sent;
 };
 
@@ -270,6 +270,17 @@ static void send_state(struct request *request)
     request->state_result = send(request, HORA__PG_STATE);
 }
 
+static void send_commit(struct request *request)
+{
+    hora__pg_send(request->link, HORA__PG_COMMIT, NULL);
+    request->sent++;
+    request->now_result = -1;
+    if (!request->exchange->reads_clock)
+        return;
+    hora__pg_send(request->link, HORA__PG_NOW, NULL);
+    request->now_result = request->sent++;
+}
+
 /* ---- the reply ---- */
 
 static bool array_contains(const PGresult *result, int column, int64_t id)
@@ -396,7 +407,11 @@ static int read_state(struct request *request, hora_error *reason)
     hora__exchange *exchange = request->exchange;
     const PGresult *result = request->link->results[request->state_result];
     assert(PQntuples(result) == 1); /* the node row is locked */
+    exchange->ret_begin = hora__pg_integer(request->link->results[request->lease_result], 0, 1);
     exchange->ret_now = hora__pg_integer(result, 0, 6);
+    exchange->ret_now_after = exchange->ret_now;
+    if (request->now_result >= 0)
+        exchange->ret_now_after = hora__pg_integer(request->link->results[request->now_result], 0, 0);
     exchange->ret_reap = hora__pg_boolean(result, 0, 7);
     exchange->ret_lease_left = hora__pg_integer(result, 0, 0) - exchange->ret_now;
     for (int lane = 0; lane < HORA__LANES; lane++)
@@ -441,7 +456,7 @@ static int exchange_once(struct request *request, hora_error *reason)
     send_settles(request);
     send_claims(request);
     send_state(request);
-    hora__pg_send(request->link, HORA__PG_COMMIT, NULL);
+    send_commit(request);
     HORA__STEP("postgres: exchange: before it is sent");
     int error = hora__pg_receive(request->link, reason);
     HORA__STEP("postgres: exchange: after the reply");

@@ -387,6 +387,7 @@ static int exchange_all(hora__sqlite *store, const hora__lease *lease, hora__exc
     if (read_changes(store, finds_changes(exchange, now)) || exchange->renew)
         read_cancelled(store, lease, exchange);
     exchange->ret_reap = exchange->renew && has_ended(connection, now);
+    exchange->ret_begin = now;
     exchange->ret_now = hora__sqlite_now(store);
     exchange->ret_lease_left = end - exchange->ret_now;
     return 0;
@@ -404,7 +405,9 @@ int hora__sqlite_exchange(hora__backend *backend, const hora__lease *lease, hora
     if (error < 0)
         return error;
     error = exchange_all(store, lease, exchange, reason);
-    return hora__sqlite_end(&store->node, error, "exchange with the store", reason);
+    error = hora__sqlite_end(&store->node, error, "exchange with the store", reason);
+    exchange->ret_now_after = hora__sqlite_now(store);
+    return error;
 }
 
 int hora__sqlite_read_series(hora__backend *backend, int64_t series, hora__series *ret_series,

@@ -59,9 +59,10 @@ CONTRACT(lease_time_left_of_any_clock)
 {
     hora__lease node = join();
     int64_t before = now_us();
-    CHECK_OK(exchange_with(&node, (hora__exchange){.renew = true}));
+    CHECK_OK(exchange_with(&node, (hora__exchange){.renew = true, .reads_clock = true}));
     int64_t after = now_us();
-    CHECK(exchanged.ret_now >= before && exchanged.ret_now <= after);
+    CHECK(before <= exchanged.ret_begin && exchanged.ret_begin <= exchanged.ret_now);
+    CHECK(exchanged.ret_now <= exchanged.ret_now_after && exchanged.ret_now_after <= after);
     CHECK(exchanged.ret_lease_left > 0 && exchanged.ret_lease_left <= 60 * SECOND);
 }
 

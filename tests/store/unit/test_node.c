@@ -27,6 +27,7 @@ typedef struct world {
     int series_reads, series_result;
     int64_t step;
     int64_t set_by;        /* the store's clock is set by this, in each exchange after the renewal */
+    int64_t took;          /* us from the look for firings to the end of the transaction */
     hora_trigger *trigger; /* NULL: unknown */
 } world;
 
@@ -98,7 +99,8 @@ static int reply(world *own, hora_ns delay)
         exchange->ret_settled[i] = own->answer;
     exchange->ret_claims = own->claims;
     exchange->ret_claim_count = own->claim_count;
-    exchange->ret_now = store_time(own->now) + own->set_by;
+    exchange->ret_now = exchange->ret_now_after = store_time(own->now) + own->set_by;
+    exchange->ret_begin = exchange->ret_now - own->took;
     exchange->ret_lease_left = 5 * S - own->set_by;
     memcpy(exchange->ret_next_due, own->next_due, sizeof own->next_due);
     exchange->ret_cancelled = own->cancelled;
@@ -366,6 +368,53 @@ TEST_REAL(most_requests_look_beyond_what_was_claimed, "")
 }
 
 /* What other nodes have to run must not keep this one busy. */
+/* A firing that comes within the horizon between the look for firings and the end of the transaction was not
+ * claimed. It is claimed by the next exchange, and not only by the next full look. */
+TEST_REAL(nothing_is_passed_over_while_an_exchange_takes_time, "")
+{
+    world own;
+    begin(&own, 100);
+    exchange(&own);
+    own.now = HORA_MS(100);
+    add_claim(&own, 1, store_time(HORA_MS(600)));
+    own.next_due[2] = store_time(HORA_MS(1100)) + 200; /* the store looks at 100 ms */
+    own.took = 50000;
+    hora__node_woken(own.node, store_time(HORA_MS(600)), own.now);
+    prepare(&own);
+    CHECK(own.exchange.claim_limit[2] > 0 && own.exchange.reads_clock);
+    reply(&own, HORA_MS(50));
+    CHECK_INT(hora__node_next_exchange(own.node, own.now), own.now);
+    prepare(&own);
+    CHECK(own.exchange.claim_limit[2] > 0 && own.exchange.low[2] <= own.next_due[2]);
+    own.next_due[2] = HORA__NEVER;
+    reply(&own, HORA_US(100));
+    hora__held *held = hora__node_take_ready(own.node);
+    CHECK(held != NULL && held->claim.id == 1);
+    hora__node_drain(own.node);
+    hora__node_forget(own.node, hora__node_take_dropped(own.node));
+    end(&own);
+}
+
+/* The clock is read after the commit only for firings: an idle node should cost as little as possible. */
+TEST_REAL(an_idle_node_reads_the_clock_once, "")
+{
+    world own;
+    begin(&own, 10);
+    exchange(&own);
+    for (int i = 0; i < 5; i++) {
+        own.now = hora__node_next_exchange(own.node, own.now);
+        exchange(&own);
+        CHECK(!own.exchange.reads_clock);
+    }
+    hora__held *held = claim_one(&own, 1, NULL);
+    CHECK_INT(hora__node_start(own.node, held, own.now), HORA__START_RUN);
+    hora__node_ended(own.node, held, &success, false, own.now);
+    own.now = hora__node_next_exchange(own.node, own.now);
+    exchange(&own);
+    CHECK(own.exchange.settle_count == 1 && own.exchange.reads_clock);
+    end(&own);
+}
+
 TEST_REAL(firings_of_others_cost_little, "")
 {
     world own;
@@ -760,7 +809,7 @@ TEST_REAL(the_estimate_is_never_ahead, "")
     for (int i = 0; i < 1000; i++) {
         hora_ns to = test_random(20000000), back = test_random(20000000);
         int64_t read = store_time(now + to);
-        CHECK_INT(hora__clock_estimate_add(&clock, now, now + to + back, read), 0);
+        CHECK_INT(hora__clock_estimate_add(&clock, now, now + to + back, read, read), 0);
         now += to + back;
         int64_t estimate = hora__clock_estimate_store_us(&clock, now);
         CHECK(estimate <= store_time(now));
@@ -772,16 +821,36 @@ TEST_REAL(the_estimate_is_never_ahead, "")
     }
 }
 
+/* The commit takes long. The reading after it makes the estimate precise. */
+TEST_REAL(the_last_reading_makes_the_estimate_precise, "")
+{
+    hora__clock_estimate clock = {.known = false};
+    hora_ns back = HORA_US(30), received = HORA_MS(10);
+    int64_t first = store_time(HORA_US(50)), last = store_time(received - back);
+    CHECK_INT(hora__clock_estimate_add(&clock, 0, received, first, last), 0);
+    CHECK_INT(hora__clock_estimate_store_us(&clock, received), store_time(received - back));
+    CHECK(hora__clock_estimate_latest_us(&clock, received) <= store_time(received) + 53);
+    /* It was set between the two readings, forwards or backwards. */
+    static const int64_t steps[] = {3600 * S, -3600 * S};
+    for (int i = 0; i < 2; i++) {
+        clock.known = false;
+        CHECK_INT(hora__clock_estimate_add(&clock, 0, received, first, last + steps[i]), 0);
+        CHECK_INT(hora__clock_estimate_store_us(&clock, received), last + steps[i]);
+        CHECK(hora__clock_estimate_latest_us(&clock, received) >= last + steps[i]);
+    }
+}
+
 TEST_REAL(a_step_of_the_stores_clock_is_seen, "")
 {
     static const int64_t steps[] = {300000, -300000, 3600 * S, -3600 * S, 200000, -200000};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         hora__clock_estimate clock = {.known = false};
-        CHECK_INT(hora__clock_estimate_add(&clock, 0, HORA_MS(1), EPOCH), 0);
-        CHECK_INT(hora__clock_estimate_add(&clock, HORA_SECONDS(1), HORA_SECONDS(1) + HORA_MS(1), EPOCH + S),
+        CHECK_INT(hora__clock_estimate_add(&clock, 0, HORA_MS(1), EPOCH, EPOCH), 0);
+        CHECK_INT(hora__clock_estimate_add(&clock, HORA_SECONDS(1), HORA_SECONDS(1) + HORA_MS(1), EPOCH + S,
+                                           EPOCH + S),
                   0);
         int64_t seen = hora__clock_estimate_add(&clock, HORA_SECONDS(2), HORA_SECONDS(2) + HORA_MS(1),
-                                                EPOCH + 2 * S + steps[i]);
+                                                EPOCH + 2 * S + steps[i], EPOCH + 2 * S + steps[i]);
         int64_t size = steps[i] < 0 ? -steps[i] : steps[i];
         if (size < 250000)
             CHECK_INT(seen, 0);
@@ -792,6 +861,8 @@ TEST_REAL(a_step_of_the_stores_clock_is_seen, "")
     }
     /* A slow exchange is not a step. */
     hora__clock_estimate clock = {.known = false};
-    CHECK_INT(hora__clock_estimate_add(&clock, 0, HORA_SECONDS(3), EPOCH), 0);
-    CHECK_INT(hora__clock_estimate_add(&clock, HORA_SECONDS(4), HORA_SECONDS(4) + 1000, EPOCH + 3 * S), 0);
+    CHECK_INT(hora__clock_estimate_add(&clock, 0, HORA_SECONDS(3), EPOCH, EPOCH), 0);
+    CHECK_INT(hora__clock_estimate_add(&clock, HORA_SECONDS(4), HORA_SECONDS(4) + 1000, EPOCH + 3 * S,
+                                       EPOCH + 3 * S),
+              0);
 }
