@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_bench.c - measure a store: how many tasks, how late, how long until another node starts
  *
- *     store-bench ADDRESS insert COUNT BATCH THREADS      put tasks; prints tasks per second
- *     store-bench ADDRESS drain COUNT                     run tasks that are all due; prints tasks per second
- *     store-bench ADDRESS timed RATE SECONDS [NODES]      run tasks at their times; prints how late they
- *     start store-bench ADDRESS wake COUNT                      put tasks that another process runs; prints
- *     how long
- *                                                         it takes until each starts
- *     store-bench ADDRESS recover                         kill a node; prints how long until another one runs
- *                                                         what it had
- *     store-bench ADDRESS idle SECONDS                    a node with nothing to do; prints exchanges per
- *     second
+ * store-bench ADDRESS insert COUNT BATCH THREADS
+ *     put tasks; prints tasks per second
+ * store-bench ADDRESS drain COUNT [NODES]
+ *     run tasks that are all due; prints tasks per second
+ * store-bench ADDRESS timed RATE SECONDS [NODES]
+ *     run tasks at their times; prints how late they start
+ * store-bench ADDRESS wake COUNT
+ *     put tasks that another process runs; prints how long it takes until each starts
+ * store-bench ADDRESS recover
+ *     kill a node; prints how long it takes until another one runs what it had
+ * store-bench ADDRESS idle SECONDS
+ *     a node with nothing to do; prints exchanges per second
  *
  * Each prints lines "name<TAB>value<TAB>unit". Nodes besides the first are other processes, made with fork
  * before the store is opened. */
@@ -213,20 +215,29 @@ static void await_ready(int nodes)
 
 /* ---- measurements ---- */
 
-static void drain(const char *address, long count)
+/* Lets nodes run until they have run `count` tasks and settled them. */
+static void run_nodes(const char *address, hora_handler_fn handler, int claimed, int nodes, long count)
+{
+    pid_t children[MAX_NODES];
+    for (int i = 0; i < nodes; i++)
+        children[i] = fork_node(address, handler, claimed);
+    await_ready(nodes);
+    await_runs(count);
+    atomic_store(&common->stop, 1);
+    for (int i = 0; i < nodes; i++)
+        waitpid(children[i], NULL, 0);
+}
+
+static void drain(const char *address, long count, int nodes)
 {
     hora_store *store = open_store(address);
     putting work = {.store = store, .count = count, .batch = 500};
     put_tasks(&work);
+    hora_store_close(store);
     hora_ns start = hora_clock_now(NULL);
-    hora_durable *durable = start_node(store, run_counted, 4096);
-    await_runs(count);
-    if (hora_durable_await_idle(durable, HORA_SECONDS(60)) < 0)
-        exit(1);
+    run_nodes(address, run_counted, 4096, nodes, count);
     double seconds = (double)(hora_clock_now(NULL) - start) / 1e9;
     print("drain", (double)count / seconds, "tasks/s");
-    hora_durable_free(durable);
-    hora_store_close(store);
 }
 
 static void timed(const char *address, long rate, long seconds, int nodes)
@@ -241,14 +252,7 @@ static void timed(const char *address, long rate, long seconds, int nodes)
     hora_store_close(prepared);
     if (wall_ns() > work.first_ns - HORA_SECONDS(1))
         fprintf(stderr, "store-bench: putting the tasks took too long\n");
-    pid_t children[MAX_NODES];
-    for (int i = 0; i < nodes; i++)
-        children[i] = fork_node(address, run_timed, 100000);
-    await_ready(nodes);
-    await_runs(count);
-    atomic_store(&common->stop, 1);
-    for (int i = 0; i < nodes; i++)
-        waitpid(children[i], NULL, 0);
+    run_nodes(address, run_timed, 100000, nodes, count);
     print("timed.rate", (double)rate, "tasks/s");
     print_samples("timed.late");
 }
@@ -330,6 +334,12 @@ static void idle(const char *address, long seconds)
     hora_store_close(store);
 }
 
+static int nodes_of(int argc, char **argv, int index)
+{
+    int nodes = argc > index ? (int)atol(argv[index]) : 1;
+    return nodes < 1 ? 1 : nodes > MAX_NODES ? MAX_NODES : nodes;
+}
+
 int main(int argc, char **argv)
 {
     common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -338,10 +348,10 @@ int main(int argc, char **argv)
     const char *address = argc > 2 ? argv[1] : "", *what = argc > 2 ? argv[2] : "";
     if (strcmp(what, "insert") == 0 && argc == 6)
         insert(address, atol(argv[3]), atol(argv[4]), (int)atol(argv[5]));
-    else if (strcmp(what, "drain") == 0 && argc == 4)
-        drain(address, atol(argv[3]));
+    else if (strcmp(what, "drain") == 0 && argc >= 4)
+        drain(address, atol(argv[3]), nodes_of(argc, argv, 4));
     else if (strcmp(what, "timed") == 0 && argc >= 5)
-        timed(address, atol(argv[3]), atol(argv[4]), argc > 5 ? (int)atol(argv[5]) : 1);
+        timed(address, atol(argv[3]), atol(argv[4]), nodes_of(argc, argv, 5));
     else if (strcmp(what, "wake") == 0 && argc == 4)
         wake(address, atol(argv[3]));
     else if (strcmp(what, "recover") == 0)
