@@ -145,8 +145,8 @@ typedef void (*hora_terminated_fn)(hora_pool *pool, void *arg);
  * with capacity.
  *
  * By default an idle worker does not poll. A thread that is not a worker and waits for a future of a pool
- * polls for at most 30 us. If that was in vain three times in a row, it does so only before one wait in 32,
- * and then ever more rarely.
+ * polls for at most 30 us. With and without `spin`, a thread whose polling was in vain three times in a row
+ * does so only before one wait in 32, and then ever more rarely.
  *
  * With `grow_after`, core_threads becomes a lower bound. If a task has waited longer than grow_after, no
  * worker is idle, and at least one worker has used less than half of the time on a processor, the pool starts

@@ -17,7 +17,8 @@
  *                   on two processors. So a thread that is not a worker polls the future for a short time
  *                   before it parks. If that was in vain a few times in a row, the tasks of this thread take
  *                   longer, and it polls only once in a while. It never yields: a thread that gives up its
- *                   processor may get it back milliseconds later. With .spin the pool sets the time.
+ *                   processor may get it back milliseconds later. With .spin the pool sets the time for which
+ *                   it polls.
  * Rescue            If a pool could not start a single worker, for example because the system had no more
  *                   threads, no thread will run its tasks. A thread that waits for one of them tries from
  *                   time to time to start a worker (attend). */
@@ -345,23 +346,28 @@ static hora_ns spin_of_pool(hora_future *future)
     return time;
 }
 
+/* Returns how long a thread spins that was not asked to: not at all for a promise, for a task that may not be
+ * due yet, or on a single processor. */
+static hora_ns spin_by_default(const hora_future *future)
+{
+    assert(!future->spins);
+    bool is_due = future->kind == HORA__FUTURE_PLAIN || future->kind == HORA__FUTURE_BOUND;
+    return is_due && future->task.run != NULL && hora__pause_helps() ? HORA__SPIN_DEFAULT : 0;
+}
+
 /* A thread that has spun in vain MOST_MISSES times in a row does not spin before its next SKIPS waits, after
  * the next miss not before twice as many, and so on, with at most DOUBLINGS doublings. */
 enum { MOST_MISSES = 3, SKIPS = 32, DOUBLINGS = 5 };
 
-/* Returns how long a thread spins that was not asked to: not at all for a promise, for a task that may not be
- * due yet, on a single processor, or if its last waits were too long. */
-static hora_ns spin_by_default(const hora_future *future, hora_thread *thread)
+/* Returns whether the last waits of the thread were too long for spinning. This holds for .spin as well: the
+ * system may put the worker that this thread has woken on the processor on which this thread spins. */
+static bool skips_spinning(hora_thread *thread)
 {
     assert(thread == hora__thread_existing());
-    bool is_due = future->kind == HORA__FUTURE_PLAIN || future->kind == HORA__FUTURE_BOUND;
-    if (!is_due || future->task.run == NULL || !hora__pause_helps())
-        return 0;
-    if (thread->spin_skips > 0) {
-        thread->spin_skips--;
-        return 0;
-    }
-    return HORA__SPIN_DEFAULT;
+    if (thread->spin_skips == 0)
+        return false;
+    thread->spin_skips--;
+    return true;
 }
 
 /* Polls the future for a short time, at most for `timeout`. Returns whether it is done. This only avoids
@@ -369,8 +375,8 @@ static hora_ns spin_by_default(const hora_future *future, hora_thread *thread)
 static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     assert(thread->worker == NULL && timeout > 0);
-    hora_ns time = future->spins ? spin_of_pool(future) : spin_by_default(future, thread);
-    if (time == 0)
+    hora_ns time = future->spins ? spin_of_pool(future) : spin_by_default(future);
+    if (time == 0 || skips_spinning(thread))
         return false;
     struct hora__spin spin;
     hora__spin_begin(&spin, time < timeout ? time : timeout);

@@ -21,10 +21,10 @@ static int run(void *arg, void **ret_result)
     return hora_latch_await(is_over);
 }
 
-static void begin(void)
+static void begin(hora_ns spin)
 {
     CHECK_OK(hora_latch_new(1, NULL, &is_over, NULL));
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1), &pool, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .spin = spin), &pool, NULL));
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(run, NULL), &future));
 }
 
@@ -72,9 +72,12 @@ TEST_REAL(future_spin_in_vain_becomes_rare, "")
 {
     if (!hora__pause_helps())
         return;
-    begin();
-    test_thread_join(test_thread_start(NULL, poll_in_vain, NULL));
-    end();
+    static const hora_ns spins[] = {0, HORA_US(50)}; /* the default, and a time of the pool's */
+    for (int i = 0; i < 2; i++) {
+        begin(spins[i]);
+        test_thread_join(test_thread_start(NULL, poll_in_vain, NULL));
+        end();
+    }
 }
 
 static void wait_for_promise(void *arg)
