@@ -95,15 +95,18 @@ static int check_address(const char *address, hora_error *reason)
         PQconninfoFree(options);
         return 0;
     }
-    char *quotation = message == NULL ? NULL : strchr(message, '"');
+    if (message == NULL || strncmp(message, "out of memory", 13) == 0) {
+        PQfreemem(message);
+        return hora__store_refuse(reason, HORA_ENOMEM, NULL, "there is not enough memory");
+    }
+    char *quotation = strchr(message, '"');
     if (quotation != NULL)
         *quotation = '\0';
-    size_t length = message == NULL ? 0 : strcspn(message, "\n");
+    size_t length = strcspn(message, "\n");
     while (length > 0 && strchr(": ", message[length - 1]) != NULL)
         length--;
-    int error =
-        hora__store_refuse(reason, message == NULL ? HORA_ENOMEM : HORA_EINVAL, "address",
-                           "the address is not valid: %.*s", (int)length, message == NULL ? "" : message);
+    int error = hora__store_refuse(reason, HORA_EINVAL, "address", "the address is not valid: %.*s",
+                                   (int)length, message);
     PQfreemem(message);
     return error;
 }
