@@ -3,7 +3,8 @@
  *
  * This program's malloc, calloc and realloc take the place of the C library's, for libpq, too. A call must
  * return success or an error that says what is wrong, and leave what it should; and the next one must work.
- * With a sanitizer, which has an allocator of its own, nothing fails, and each call is made once. */
+ * With a sanitizer, which has an allocator of its own, or another C library, nothing fails, and each call is
+ * made once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 static _Thread_local long allocations_left; /* the last of them fails; 0: none does */
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
