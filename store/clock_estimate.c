@@ -25,7 +25,7 @@ int64_t hora__clock_estimate_add(hora__clock_estimate *estimate, hora_ns sent, h
     assert(received >= sent);
     hora_ns low = less(hora__ns_of_us(last_us), received);
     hora_ns high = less(hora__sum(hora__ns_of_us(first_us), 999), sent);
-    if (low > high) /* the clock was set between the two readings: the last one counts */
+    if (last_us < first_us || low > high) /* the clock was set between the readings: the last one counts */
         high = less(hora__sum(hora__ns_of_us(last_us), 999), sent);
     if (HORA__STORE_FAULT(STARTS_EARLY))
         low += (received - sent) / 2;

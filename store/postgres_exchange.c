@@ -464,7 +464,7 @@ static int exchange_once(struct request *request, hora_error *reason)
     if (divided && request->link->failed == request->lease_result)
         return hora__store_refuse(reason, HORA_EEXPIRED, NULL, "the lease of node %lld has ended",
                                   (long long)request->lease->node);
-    if (divided) { /* a settlement has met a change of another transaction, or is not the most frequent case */
+    if (divided) { /* a settlement has met a change of another transaction, or SETTLE_DONE does not suffice */
         request->is_locked = true;
         return HORA_EAGAIN;
     }

@@ -375,10 +375,10 @@ X(JOIN,                                                                         
     " FROM (SELECT @now() AS now OFFSET 0) t RETURNING id, incarnation")                                    \
 X(RENEW,                                                                                                    \
     "WITH n AS (UPDATE @node SET lease = @now() + $3::bigint WHERE id = $1::bigint"                         \
-    " AND incarnation = $2::bytea AND lease > @now() RETURNING 1) SELECT 1 / count(*), @now() FROM n")              \
+    " AND incarnation = $2::bytea AND lease > @now() RETURNING 1) SELECT 1 / count(*), @now() FROM n")      \
 X(CHECK_LEASE,                                                                                              \
-    "SELECT 1 / count(*), @now() FROM (SELECT 1 FROM @node WHERE id = $1::bigint AND incarnation = $2::bytea"       \
-    " AND lease > @now() FOR KEY SHARE) n")                                                                 \
+    "SELECT 1 / count(*), @now() FROM (SELECT 1 FROM @node WHERE id = $1::bigint"                           \
+    " AND incarnation = $2::bytea AND lease > @now() FOR KEY SHARE) n")                                     \
 X(LOCK_FIRINGS, "SELECT 1 FROM @firing WHERE id = ANY ($1" NUMBERS ") ORDER BY id FOR UPDATE")              \
 X(SETTLE_DONE, SETTLE_DONE)                                                                                 \
 X(SETTLE, SETTLE_INPUT SETTLE_GONE("") SETTLE_STAY("") SETTLE_SERIES SETTLE_RESULT)                         \

@@ -837,6 +837,10 @@ TEST_REAL(the_last_reading_makes_the_estimate_precise, "")
         CHECK_INT(hora__clock_estimate_add(&clock, 0, received, first, last + steps[i]), 0);
         CHECK_INT(hora__clock_estimate_store_us(&clock, received), last + steps[i]);
         CHECK(hora__clock_estimate_latest_us(&clock, received) >= last + steps[i]);
+        clock.known = false;
+        CHECK_INT(hora__clock_estimate_add(&clock, 0, received, first, last), 0);
+        int64_t seen = hora__clock_estimate_add(&clock, 0, received, first, last + steps[i]);
+        CHECK(seen > steps[i] - 10000 && seen < steps[i] + 10000);
     }
 }
 
