@@ -356,19 +356,9 @@ static hora_ns spin_by_default(const hora_future *future)
 }
 
 /* A thread that has spun in vain MOST_MISSES times in a row does not spin before its next SKIPS waits, after
- * the next miss not before twice as many, and so on, with at most DOUBLINGS doublings. */
+ * the next miss not before twice as many, and so on, with at most DOUBLINGS doublings. This holds for .spin as
+ * well: the system may put the worker that this thread has woken on the processor on which it spins. */
 enum { MOST_MISSES = 3, SKIPS = 32, DOUBLINGS = 5 };
-
-/* Returns whether the last waits of the thread were too long for spinning. This holds for .spin as well: the
- * system may put the worker that this thread has woken on the processor on which this thread spins. */
-static bool skips_spinning(hora_thread *thread)
-{
-    assert(thread == hora__thread_existing());
-    if (thread->spin_skips == 0)
-        return false;
-    thread->spin_skips--;
-    return true;
-}
 
 /* Polls the future for a short time, at most for `timeout`. Returns whether it is done. This only avoids
  * parking, and wait is correct without it; so a stale read here does no harm. */
@@ -376,8 +366,12 @@ static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeo
 {
     assert(thread->worker == NULL && timeout > 0);
     hora_ns time = future->spins ? spin_of_pool(future) : spin_by_default(future);
-    if (time == 0 || skips_spinning(thread))
+    if (time == 0)
         return false;
+    if (thread->spin_skips > 0) {
+        thread->spin_skips--;
+        return false;
+    }
     struct hora__spin spin;
     hora__spin_begin(&spin, time < timeout ? time : timeout);
     bool in_vain = false;
