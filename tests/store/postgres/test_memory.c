@@ -17,6 +17,8 @@
 static _Thread_local long allocations_left; /* the last of them fails; 0: none does */
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { FAILS = true };
+
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
@@ -43,6 +45,8 @@ void *realloc(void *memory, size_t size)
 {
     return fails() ? NULL : __libc_realloc(memory, size);
 }
+#else
+enum { FAILS = false };
 #endif
 
 /* ---- the calls ---- */
@@ -277,7 +281,7 @@ static bool fail_once(const struct call *call, long which)
     int result = call->run();
     bool reached = allocations_left == 0;
     allocations_left = 0;
-    bool is_fine = result == 0 || ((result == HORA_ENOMEM || result == HORA_EIO) &&
+    bool is_fine = result == 0 || (reached && (result == HORA_ENOMEM || result == HORA_EIO) &&
                                    test_error.code == result && test_error.message[0] != '\0');
     CHECK(is_fine);
     if (!is_fine)
@@ -302,7 +306,7 @@ TEST_REAL(each_allocation_fails_once, "")
         }
         number++;
         CHECK(which < 5000);
-        CHECK_OK(calls[i].run == run_transaction || calls[i].run == run_exchange ? 0 : calls[i].run());
+        CHECK(which > 10 || !FAILS); /* a call makes more allocations than that */
     }
     store->ops->close(store);
 }
