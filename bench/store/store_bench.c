@@ -228,6 +228,21 @@ static void run_nodes(const char *address, hora_handler_fn handler, int claimed,
         waitpid(children[i], NULL, 0);
 }
 
+/* Checks that all tasks are settled. */
+static void check_empty(const char *address)
+{
+    hora_store *store = open_store(address);
+    hora_store_stats stats = HORA_INIT(hora_store_stats);
+    hora_error error;
+    if (hora_store_get_stats(store, &stats, &error) < 0)
+        fail("stats", &error);
+    if (stats.waiting != 0 || stats.claimed != 0) {
+        fprintf(stderr, "store-bench: tasks are left\n");
+        exit(1);
+    }
+    hora_store_close(store);
+}
+
 static void drain(const char *address, long count, int nodes)
 {
     hora_store *store = open_store(address);
@@ -237,6 +252,7 @@ static void drain(const char *address, long count, int nodes)
     hora_ns start = hora_clock_now(NULL);
     run_nodes(address, run_counted, 4096, nodes, count);
     double seconds = (double)(hora_clock_now(NULL) - start) / 1e9;
+    check_empty(address);
     print("drain", (double)count / seconds, "tasks/s");
 }
 
