@@ -269,8 +269,8 @@ typedef struct hora__exchange {
 
     const hora__claim *ret_claims; /* by lane, due and id */
     size_t ret_claim_count;
-    /* the store's clock before it looked for firings to claim. If a limit is not exhausted, all firings of its
-     * lane that are due up to ret_begin + horizon_us are claimed, unless they wait for other nodes */
+    /* the store's clock before it looked for firings to claim. If a limit is not exhausted, all firings of
+     * its lane that are due up to ret_begin + horizon_us are claimed, unless they wait for other nodes */
     int64_t ret_begin;
     int64_t ret_now;        /* the store's clock, as late as possible in the transaction */
     int64_t ret_now_after;  /* reads_clock: the same after the commit; otherwise it may be ret_now */

@@ -4,8 +4,8 @@
  * Each exchange reads the store's clock between sending and reply: once in the transaction, and once after
  * the commit, which takes longest. The first reading less the time of sending is the most that the clocks can
  * be apart, and the second one less the time of the reply is the least. The intervals of successive exchanges
- * are intersected; an old one widens by the most that clocks drift. The estimate is the lower end: it is never
- * ahead of the store's clock, so nothing starts early. */
+ * are intersected; an old one widens by the most that clocks drift. The estimate is the lower end: it is
+ * never ahead of the store's clock, so nothing starts early. */
 #ifndef HORA_STORE_CLOCK_ESTIMATE_H
 #define HORA_STORE_CLOCK_ESTIMATE_H
 

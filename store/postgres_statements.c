@@ -30,9 +30,9 @@
  *
  * START is the only one that leaves the row claimed.
  *
- * Only the primary key may find the rows, so the owner is not compared as a column. The statistics may be of a
- * moment at which no row had an owner. Then the index of owners seems to be empty, and cheaper than the primary
- * key; but it finds all rows of the node, for each that is settled. */
+ * Only the primary key may find the rows, so the owner is not compared as a column. The statistics may be of
+ * a moment at which no row had an owner. Then the index of owners seems to be empty, and cheaper than the
+ * primary key; but it finds all rows of the node, for each that is settled. */
 #define MATCHES "f.id = s.id AND f.owner + 0 = s.owner AND f.fence = s.fence AND f.owner + 0 <> 0"
 #define HELD    "(s.kind = 6 AND (f.started OR f.change_cancel))"
 /* A START that moves the row on to the next firing, and one that leaves its times as they are. */

@@ -356,8 +356,8 @@ static hora_ns spin_by_default(const hora_future *future)
 }
 
 /* A thread that has spun in vain MOST_MISSES times in a row does not spin before its next SKIPS waits, after
- * the next miss not before twice as many, and so on, with at most DOUBLINGS doublings. This holds for .spin as
- * well: the system may put the worker that this thread has woken on the processor on which it spins. */
+ * the next miss not before twice as many, and so on, with at most DOUBLINGS doublings. This holds for .spin
+ * as well: the system may put the worker that this thread has woken on the processor on which it spins. */
 enum { MOST_MISSES = 3, SKIPS = 32, DOUBLINGS = 5 };
 
 /* Polls the future for a short time, at most for `timeout`. Returns whether it is done. This only avoids
